@@ -1,0 +1,106 @@
+"""The closed vocabularies of the result documents, in their binding orders."""
+
+from __future__ import annotations
+
+SCHEMA = 1
+STORE_FORMAT = 1
+
+BUCKETS = (
+    "compute_only",
+    "compute_comm_overlap",
+    "exposed_comm",
+    "exposed_mem",
+    "graph_opaque",
+    "idle",
+)
+
+# An instant with several compute kernels belongs to the first of these that runs.
+CLASSES = (
+    "attention",
+    "gemm",
+    "conv",
+    "fused_comm_gemm",
+    "quant",
+    "norm",
+    "loss_softmax",
+    "moe",
+    "rope",
+    "embedding",
+    "rng",
+    "gradnorm",
+    "optimizer",
+    "activation",
+    "reduce",
+    "elementwise",
+    "copy",
+    "triton_other",
+    "other",
+)
+
+# The order in which causes claim a host-late instant; the first with evidence wins.
+HOST_CAUSES = (
+    "profiler_overhead",
+    "checkpoint",
+    "eval",
+    "jit_or_load",
+    "cuda_malloc_free",
+    "host_sync",
+    "data_loading",
+    "gc",
+    "comm_host",
+    "gil_wait",
+    "cpu_contention",
+    "logging",
+    "launch_bound",
+    "host_other_nvtx",
+    "idle_unattributed",
+)
+DEVICE_CAUSES = (
+    "launch_latency",
+    "micro_gap",
+    "dependency_stall",
+    "graph_internal_gap",
+    "gpu_shared",
+    "queued_unexplained",
+)
+IDLE_CAUSES = HOST_CAUSES + DEVICE_CAUSES
+
+EXPOSED_COMM_PARTS = (
+    "wait_gated",
+    "wait_host_late",
+    "transfer_gated",
+    "transfer_host_late",
+    "unsplit_gated",
+    "unsplit_host_late",
+    "pipeline_bubble",
+)
+
+PHASES = ("forward", "recompute", "backward", "optimizer", "other", "unknown")
+
+CATEGORIES = (
+    "kernel_efficiency",
+    "exposed_communication",
+    "pipeline_bubble",
+    "recomputation",
+    "host_overhead",
+    "data_loading",
+    "stragglers",
+    "measurement",
+)
+
+RANK_SOURCES = ("user", "mpi", "nccl", "env", "filename", "process", "unknown")
+
+COLLECTIVE_OPS = (
+    "all_reduce",
+    "all_gather",
+    "reduce_scatter",
+    "broadcast",
+    "reduce",
+    "all_to_all",
+    "send_recv",
+    "gather",
+    "scatter",
+    "barrier",
+    "p2p_copy",
+    "generic",
+)

@@ -1,0 +1,14 @@
+"""Find the files that ship beside the code: ``sql/`` and ``reports/``."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+
+def data(*parts: str) -> Traversable:
+    """Return a file or folder below the shipped data, in a wheel, a zip or a checkout."""
+    packaged = files("nsysflow") / "_data"
+    root: Traversable = packaged if packaged.is_dir() else Path(__file__).parent.parent
+    return root.joinpath(*parts)
