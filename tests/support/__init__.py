@@ -1,0 +1,1 @@
+"""Helpers of the tests: exports built in code, and brute-force truth."""
