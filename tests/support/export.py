@@ -8,7 +8,7 @@ Times are ns, intervals half-open. Rows stay in memory until written, so one exp
 in several forms: SQLite or parquetdir, shuffled, lazy or with every table of the schema.
 """
 
-# ruff: noqa: PLR0913, PLR0917  a row of an export has many columns
+# ruff: noqa: PLR0917  a row of an export has many columns
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _column(text: str) -> Column:
     return Column(name.rstrip("!"), declared, name.endswith("!"), text.endswith("*"))
 
 
-def arrow_value(value: Any, kind: pa.DataType) -> Any:  # noqa: ANN401
+def arrow_value(value: Any, kind: pa.DataType) -> Any:
     """Reinterpret a signed id as the unsigned one that Parquet holds."""
     if value is None or not pa.types.is_unsigned_integer(kind):
         return value
