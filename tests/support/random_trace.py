@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from nsysflow.model import CLASSES
-from tests.support.export import Export
+from tests.support.export import Export, Where
 from tests.support.oracle import Call, Op, Range, Series
 
 PRIMARY, SECOND, COMM, COPY = 7, 13, 20, 24
@@ -186,7 +186,7 @@ def write(export: Export, trace: Trace) -> None:
 
 
 def _write_op(export: Export, trace: Trace, op: Op) -> None:
-    where = {"device": trace.device, "stream": op.stream, "pid": trace.pid}
+    where: Where = {"device": trace.device, "stream": op.stream, "pid": trace.pid}
     where["correlation"] = op.correlation
     if op.kind == "kernel":
         export.kernel(op.name, op.start, op.end, **where)
