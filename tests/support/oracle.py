@@ -267,12 +267,16 @@ def _drop(ops: Sequence[Op], windows: list[Window]) -> None:
     if windows[0].unseen and len(windows) - 1 >= 3:
         windows[0].reason = "leading_gap_unseen"
     kept = [window for window in windows if window.kept]
-    lengths = median(window.end - window.start for window in kept)
-    counts = {id(w): sum(1 for op in ops if owns(w, op)) for w in kept}
-    count = median(counts.values())
-    for window in kept:
-        if (window.end - window.start) * 2 < lengths or counts[id(window)] * 2 < count:
+    half_time = median(window.end - window.start for window in kept) / 2
+    counts = [_launched(ops, window) for window in kept]
+    for window, count in zip(kept, counts, strict=True):
+        if window.end - window.start < half_time or count < median(counts) / 2:
             window.reason = "fragment"
+
+
+def _launched(ops: Sequence[Op], window: Window) -> int:
+    assert window.host is not None
+    return sum(op.end > op.start for op in filter(launched_in(window.host), ops))
 
 
 def owns(window: Window, op: Op) -> bool:

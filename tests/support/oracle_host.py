@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SHADOW_NS = 5_000
+SYNCS = ("cudaStreamSynchronize_v3020", "cudaDeviceSynchronize_v3020")
 BLOCKING = {
-    "cudaStreamSynchronize_v3020",
-    "cudaDeviceSynchronize_v3020",
+    *SYNCS,
     "cudaEventSynchronize_v3020",
     "cuCtxSynchronize",
     "cudaMemcpy_v3020",

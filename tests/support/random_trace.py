@@ -15,10 +15,10 @@ from random import Random
 from nsysflow.model import CLASSES
 from tests.support.export import Export, Where
 from tests.support.oracle import Call, Op, Range, Series
+from tests.support.oracle_host import SYNCS
 
 PRIMARY, SECOND, COMM, COPY = 7, 13, 20, 24
 LAUNCH = "cudaLaunchKernel_v7000"
-SYNCS = ("cudaStreamSynchronize_v3020", "cudaDeviceSynchronize_v3020")
 
 # Names whose class nobody disputes; the class table itself is tested elsewhere.
 KERNELS = (
@@ -131,7 +131,7 @@ class Maker:
 
 def draw_lane(rng: Random, trace: Trace, unit: int, shape: str) -> Trace:
     """Draw one lane whose step series has the given shape."""
-    maker, pid = Maker(rng, unit, trace, now=rng.choice((0, 50, 9000))), trace.pid
+    maker, pid = Maker(rng, unit, trace, now=rng.choice((3, 50, 9000))), trace.pid
     threads = [pid, pid + 77]
     if shape != "none":
         trace.series = Series()
