@@ -12,9 +12,11 @@ from nsysflow.rank import rank_table
 from nsysflow.settings import Limits, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.support.export import Export
+    from tests.support.random_trace import Trace
 
 Documents = dict[tuple[int, int], dict[str, Any]]
 
@@ -46,3 +48,9 @@ def analysed(
     return {
         (lane.pid, lane.device): analyse_lane(store, lane, settings, limits) for lane in table.lanes
     }
+
+
+def documents_of(export: Export, traces: Sequence[Trace], folder: Path) -> list[dict[str, Any]]:
+    """Analyse an export; one document per trace, in the same order."""
+    made = analysed(export, folder)
+    return [made[(trace.pid, trace.device)] for trace in traces]

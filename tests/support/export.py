@@ -8,8 +8,6 @@ Times are ns, intervals half-open. Rows stay in memory until written, so one exp
 in several forms: SQLite or parquetdir, shuffled, lazy or with every table of the schema.
 """
 
-# ruff: noqa: PLR0917  a row of an export has many columns
-
 from __future__ import annotations
 
 from typing import Any, TypedDict, Unpack
@@ -248,3 +246,11 @@ class Export(Tables):
     def thread(self, name: str, pid: int = 100, tid: int | None = None) -> None:
         """Name a thread."""
         self.row("ThreadNames", nameId=self.string(name), globalTid=global_tid(pid, tid))
+
+
+def busy_export(**options: Any) -> Export:
+    """A plain good rank: two kernels of 40 ms, 20 ms apart."""
+    export = Export(**options)
+    export.kernel("gemm", ms(0), ms(40), launch=(0, us(5)))
+    export.kernel("gemm", ms(60), ms(100), launch=(ms(50), ms(50) + us(5)))
+    return export

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -158,7 +159,7 @@ class PathRow:
 
 
 def path_of(span: Range, ranges: Sequence[Range]) -> str:
-    """The texts of the ranges of a thread that enclose this one, outermost first."""
+    """The texts of a thread's ranges that enclose this one, outermost first, digits as N."""
     position = {id(other): index for index, other in enumerate(ranges)}
     enclosing = [
         other
@@ -168,7 +169,8 @@ def path_of(span: Range, ranges: Sequence[Range]) -> str:
         and _encloses(other, span)
     ]
     enclosing.sort(key=lambda other: (other.start, -(other.end or 1 << 62)))
-    return " / ".join([other.text for other in enclosing] + [span.text])
+    texts = [other.text for other in enclosing] + [span.text]
+    return " / ".join(re.sub(r"\d+", "N", text) for text in texts)
 
 
 def _encloses(outer: Range, inner: Range) -> bool:
@@ -181,19 +183,26 @@ def _encloses(outer: Range, inner: Range) -> bool:
 def projections(
     ops: Sequence[Op], ranges: Sequence[Range], scope: Sequence[Range]
 ) -> dict[str, PathRow]:
-    """Per path: counts, host time, and the union and sum of the device time its ranges launched."""
+    """Per path: counts, host time, and the union and sum of the device time its ranges launched.
+
+    A thread without ranges of its own (autograd) launches on behalf of the annotated one.
+    """
+    annotated = {span.thread for span in ranges}
     rows: dict[str, PathRow] = defaultdict(PathRow)
     owned: dict[str, set[int]] = defaultdict(set)
     for span in scope:
-        row, path = rows[path_of(span, ranges)], path_of(span, ranges)
-        row.count += 1
+        path = path_of(span, ranges)
+        row = rows[path]
         if span.end is None:
             row.open += 1
             continue
+        row.count += 1
         row.host_ns += span.end - span.start
         for index, op in enumerate(ops):
             call = op.launch
-            if call and call.thread == span.thread and span.start <= call.start < span.end:
+            if call is None or not span.start <= call.start < span.end:
+                continue
+            if call.thread == span.thread or call.thread not in annotated:
                 owned[path].add(index)
     for path, indices in owned.items():
         rows[path].projected_ns = union((ops[i].start, ops[i].end) for i in indices)
