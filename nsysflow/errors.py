@@ -18,11 +18,13 @@ class NsysflowError(Exception):
     exit_code = EXIT_FAULT
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
+        """Keep the two halves of the line."""
         super().__init__(message)
         self.message = message
         self.hint = hint
 
     def __str__(self) -> str:
+        """Return the line as it is printed."""
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
 
@@ -50,14 +52,16 @@ class InputError(NsysflowError):
     def __init__(
         self, message: str, *, stage: str, hint: str | None = None, no_gpu_work: bool = False
     ) -> None:
+        """Keep where it happened beside the line."""
         super().__init__(message, hint=hint)
         self.stage = stage
         self.no_gpu_work = no_gpu_work
 
     def __reduce__(self) -> tuple[object, ...]:
+        """Return what rebuilds the error in another process."""
         # Keyword-only arguments do not survive the default pickling between worker processes.
         return (_rebuild, (self.message, self.stage, self.hint, self.no_gpu_work))
 
 
-def _rebuild(message: str, stage: str, hint: str | None, no_gpu_work: bool) -> InputError:  # noqa: FBT001
+def _rebuild(message: str, stage: str, hint: str | None, no_gpu_work: bool) -> InputError:
     return InputError(message, stage=stage, hint=hint, no_gpu_work=no_gpu_work)

@@ -1,0 +1,198 @@
+"""Assemble the result document of one lane from its measured stages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from nsysflow import __version__
+from nsysflow.analyse import causes
+from nsysflow.analyse.annotate import Annotation
+from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.shares import frac, mean_ns, median_ns
+from nsysflow.analyse.windows import Window, regularity
+from nsysflow.analyse.workspace import Row, Workspace
+from nsysflow.analyses import ANALYSES
+from nsysflow.analyses.base import LIST_ROWS, Known, Section
+from nsysflow.analyses.gaps import MOST as MOST_GAPS
+from nsysflow.model import BUCKETS, SCHEMA
+
+if TYPE_CHECKING:
+    from nsysflow.rank import Lane
+
+MOST_STEPS = 10_000
+NOT_BUILT: Section = {"status": "not_applicable", "reason": "not built yet"}
+
+
+def rank_document(
+    work: Workspace, lane: Lane, capture: dict[str, Any], facts: Facts
+) -> dict[str, Any]:
+    """Return ``rank-<label>.json``: every section of one lane.
+
+    Raises:
+        AssertionError: parts do not sum to their whole, a fault of the measurement.
+    """
+    Annotation(work, facts).run()
+    document = {
+        "schema": SCHEMA,
+        "tool": {"version": __version__},
+        "lane": _lane(lane),
+        "capture": _capture(capture, facts),
+        "steps": _steps(facts),
+        "buckets": {"window_ns": facts.window_ns} | {b: facts.total(b) for b in BUCKETS},
+        **causes.sections(work, facts),
+        **_sections(work, capture, facts),
+        **_not_built(),
+    }
+    causes.check(document)
+    return document
+
+
+def _lane(lane: Lane) -> dict[str, Any]:
+    names = (
+        "rank", "rank_source", "label", "file", "host", "pid", "device", "gpu", "gpu_source",
+        "shared_gpu",
+    )  # fmt: skip
+    return {name: getattr(lane, name) for name in names}
+
+
+def _capture(capture: dict[str, Any], facts: Facts) -> Section:
+    span = facts.span
+    levels = facts.levels.values()
+    first, last = span["start_ns"], span["end_ns"]
+    # Beyond the first and last op a user's window holds only idle time, which is not the lane's.
+    beyond = sum(row["window_ns"] for row in levels) - (last - first)
+    buckets = {bucket: sum(row[bucket] for row in levels) for bucket in BUCKETS}
+    buckets["idle"] -= beyond
+    counts = {
+        "kernels": span["kernels"],
+        "memcpys": span["memcpys"],
+        "memsets": span["memsets"],
+        "graph_rows": span["graph_rows"],
+        "api_calls": facts.host_rows["api_calls"],
+        "nvtx_ranges": facts.host_rows["nvtx_ranges"],
+    }
+    return {
+        "status": "ok",
+        "nsys_version": capture.get("nsys_version"),
+        "schema_version": capture.get("schema_version"),
+        "start_ns": capture.get("start_ns"),
+        "end_ns": capture.get("end_ns"),
+        "utc_start_ns": _big(capture.get("utc_start_ns")),
+        "tables": capture["tables"],
+        "counts": counts,
+        "span": {
+            "start_ns": first,
+            "end_ns": last,
+            "buckets": {"window_ns": last - first} | buckets,
+        },
+        "warnings": capture["warnings"],
+        "dropped": capture["dropped"],
+    }
+
+
+def _big(value: int | None) -> int | str | None:
+    return str(value) if value is not None and abs(value) > 2**53 else value
+
+
+def _steps(facts: Facts) -> Section:
+    steps = facts.steps
+    kept = steps.kept
+    typical = [window.length_ns for window in kept if not window.outlier]
+    dropped = [(w.index, w.number, w.drop) for w in steps.windows if w.drop] + list(steps.unseen)
+    return {
+        "status": "ok",
+        "source": steps.source,
+        "pattern": steps.pattern,
+        "confidence": confidence(facts),
+        "kept": len(kept),
+        "dropped": [
+            {"index": index, "number": number, "reason": reason}
+            for index, number, reason in sorted(dropped, key=lambda d: d[0])
+        ],
+        "median_ns": median_ns(typical),
+        "period_ns": mean_ns(facts.window_ns, len(kept)),
+        "note": steps.note,
+        "items": [_item(facts, window) for window in steps.windows[:MOST_STEPS]],
+    }
+
+
+def _item(facts: Facts, window: Window) -> Row:
+    row = facts.segment(window)
+    return {
+        "index": window.index,
+        "number": window.number,
+        "start_ns": window.start_ns,
+        "end_ns": window.end_ns,
+        "kept": window.kept,
+        "outlier": window.outlier,
+        "flags": list(window.flags),
+        "buckets": {"window_ns": row["window_ns"]} | {bucket: row[bucket] for bucket in BUCKETS},
+    }
+
+
+def confidence(facts: Facts) -> float:
+    """Return how far the steps can be trusted: source, evenness, share of busy time in them."""
+    steps = facts.steps
+    if steps.source == "none":
+        return steps.confidence
+    busy = sum(row["window_ns"] - row["idle"] for row in facts.levels.values())
+    inside = sum(facts.segment(w)["window_ns"] - facts.segment(w)["idle"] for w in steps.windows)
+    return round(steps.confidence * regularity(steps) * (frac(inside, busy) or 0.0), 6)
+
+
+def _sections(work: Workspace, capture: dict[str, Any], facts: Facts) -> dict[str, Section]:
+    columns = (*BUCKETS, "opaque_ns")
+    levels = {column: facts.total(column) for column in columns}
+    known = Known(len(facts.steps.kept), facts.window_ns, levels, capture["tables"])
+    sections = {}
+    for analysis in ANALYSES:
+        if analysis.missing(known.tables):
+            rows: dict[str, list[Row]] = {}
+        else:
+            rows = {stem: work.rows(stem, **_params(stem, facts)) for stem in analysis.queries}
+        sections[analysis.name] = analysis.section(rows, known)
+    return sections
+
+
+def _params(stem: str, facts: Facts) -> dict[str, Any]:
+    return {
+        "shift": facts.shift,
+        "whole": facts.whole,
+        "most": MOST_GAPS if stem == "gaps" else LIST_ROWS,
+        "least_ns": facts.window_ns // 100,
+    }
+
+
+def _not_built() -> dict[str, Any]:
+    return {
+        "launch": NOT_BUILT
+        | dict.fromkeys(
+            (
+                "lambda",
+                "queue_depth_median",
+                "graph_launches",
+                "graph_launch_ns",
+                "kernels_in_graphs",
+            )
+        ),
+        "data_loading": NOT_BUILT | {"per_step_ns": None, "steps_affected": None, "evidence": None},
+        "recompute": NOT_BUILT | {"rho": None, "recompute_ns": None, "source": None},
+        "efficiency": NOT_BUILT,
+        "gpu_memory": NOT_BUILT | {"peak_bytes": None, "total_bytes": None},
+        "amortised": [],
+        "mfu": NOT_BUILT
+        | {
+            "mfu": None,
+            "hfu": None,
+            "convention": None,
+            "flops_per_token": None,
+            "tokens_per_s_per_gpu": None,
+            "peak_flops": None,
+            "peak_source": None,
+            "dtype": None,
+            "checks": [],
+            "waterfall": [],
+        },
+        "timeline": NOT_BUILT,
+        "findings": [],
+    }

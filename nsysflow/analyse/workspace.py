@@ -1,0 +1,133 @@
+"""A DuckDB connection over one lane's store, and the stages built on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from nsysflow import sqlfile
+from nsysflow.resources import data
+from nsysflow.settings import Limits
+
+Row = dict[str, Any]
+
+# A slice table of this many rows costs a few megabytes and keeps slices short against any step.
+SLICES = 1 << 17
+
+
+class Workspace:
+    """Stages become views or temporary tables of this connection; analyses read them."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Work on ``connection``, which already has the store's views."""
+        self._connection = connection
+
+    def view(self, stem: str, **params: object) -> None:
+        """Define stage ``stem`` as a view: cheap, and computed wherever it is read."""
+        statement = _literal(sqlfile.load("stages", stem), params)
+        self._connection.execute(f'CREATE OR REPLACE VIEW "{stem}" AS {statement}')
+
+    def table(self, stem: str, **params: object) -> None:
+        """Compute stage ``stem`` once and keep its rows."""
+        stage = sqlfile.load("stages", stem)
+        self._connection.execute(
+            f'CREATE OR REPLACE TABLE "{stem}" AS {stage.text}', _used(stage, params)
+        )
+
+    def put(self, name: str, rows: Sequence[Row], types: dict[str, str]) -> None:
+        """Make a small table from rows judged in Python; ``types`` are Arrow types by column."""
+        schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in types.items()])
+        columns = [pa.array([row[c] for row in rows], schema.field(c).type) for c in types]
+        table = pa.table(columns, schema=schema)
+        self._connection.register("_incoming", table)
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{name}" AS FROM _incoming')
+        self._connection.unregister("_incoming")
+
+    def rows(self, stem: str, folder: str = "analyses", **params: object) -> list[Row]:
+        """Run an analysis (or a stage, by ``folder``) and return its rows as dictionaries."""
+        query = sqlfile.load(folder, stem)
+        result = self._connection.execute(query.text, _used(query, params))
+        names = [column[0] for column in result.description or ()]
+        return [dict(zip(names, values, strict=True)) for values in result.fetchall()]
+
+    def row(self, stem: str, folder: str = "stages", **params: object) -> Row:
+        """Run a query of exactly one row."""
+        (only,) = self.rows(stem, folder, **params)
+        return only
+
+    def arrow(self, stem: str, folder: str = "stages", **params: object) -> pa.Table:
+        """Run a query and return its columns."""
+        query = sqlfile.load(folder, stem)
+        return self._connection.sql(query.text, params=_used(query, params)).to_arrow_table()
+
+    def batches(self, stem: str, size: int, **params: object) -> pa.RecordBatchReader:
+        """Run a stage and stream its columns, ``size`` rows at a time."""
+        query = sqlfile.load("stages", stem)
+        # A stream stays open while other statements run, so it needs a cursor of its own.
+        cursor = self._connection.cursor()
+        return cursor.sql(query.text, params=_used(query, params)).to_arrow_reader(size)
+
+    def keep(self, stem: str, table: pa.Table) -> None:
+        """Make a table from columns that a vectorised step computed."""
+        self._connection.register("_incoming", table)
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{stem}" AS FROM _incoming')
+        self._connection.unregister("_incoming")
+
+    def save(self, stem: str, path: Path) -> None:
+        """Write a stage beside the store, for ``nsysflow sql`` and for the job's stages."""
+        target = str(path).replace("'", "''")
+        self._connection.execute(
+            f"COPY (FROM \"{stem}\") TO '{target}' "
+            "(FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1)"
+        )
+
+
+@contextmanager
+def open_workspace(trace: Path, limits: Limits) -> Iterator[Workspace]:
+    """Open the store of one trace: a view per canonical table, and the macros.
+
+    Raises:
+        duckdb.Error: a table of the store cannot be read.
+    """
+    config: dict[str, Any] = {
+        "threads": limits.threads,
+        "memory_limit": f"{limits.memory_bytes // 1_000_000}MB",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+    }
+    if limits.temp_dir is not None:
+        config["temp_directory"] = str(limits.temp_dir)
+    connection = duckdb.connect(":memory:", config=config)
+    try:
+        connection.execute(data("sql", "macros", "intervals.sql").read_text(encoding="utf-8"))
+        for path in sorted(trace.glob("*.parquet")):
+            source = str(path).replace("'", "''")
+            connection.execute(f"CREATE VIEW \"{path.stem}\" AS FROM read_parquet('{source}')")
+        yield Workspace(connection)
+    finally:
+        connection.close()
+
+
+def slice_shift(span_ns: int) -> int:
+    """Return the power of two, in ns, that cuts ``span_ns`` into about ``SLICES`` slices."""
+    return max(0, span_ns.bit_length() - SLICES.bit_length() + 1)
+
+
+def _used(query: sqlfile.SqlFile, params: dict[str, object]) -> dict[str, object]:
+    return {name: params[name] for name in sorted(query.param_names)}
+
+
+def _literal(stage: sqlfile.SqlFile, params: dict[str, object]) -> str:
+    """Views cannot hold parameters: write the few integers and booleans in."""
+    text = stage.text
+    for name in sorted(stage.param_names, key=len, reverse=True):
+        value = params[name]
+        if value is not None and not isinstance(value, int):
+            raise TypeError(f"stage {stage.stem}: ${name} is not an integer")
+        text = text.replace(f"${name}", "NULL" if value is None else str(value).upper())
+    return text

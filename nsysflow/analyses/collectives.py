@@ -1,0 +1,43 @@
+"""Judge communication by operation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Row, Section, listed
+
+
+def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
+    """An instant with several collectives is charged to the one that ends last."""
+    del known
+    items = [
+        {
+            "op": row["op"],
+            "op_source": "kernel_name",
+            "communicator": None,
+            "kind": "unknown",
+            "members": None,
+            "count": row["count"],
+            "bytes": row["bytes"] if row["op"] == "p2p_copy" else None,
+            "work_ns": row["work_ns"],
+            "exposed_ns": row["exposed_ns"],
+            "wait_ns": None,
+            "transfer_ns": None,
+            "algbw_bytes_per_s": None,
+            "busbw_bytes_per_s": None,
+        }
+        for row in rows["collectives"]
+    ]
+    return listed(items[:LIST_ROWS], len(items))
+
+
+ANALYSIS = Analysis(
+    name="collectives",
+    title="Collectives",
+    question="which collectives does the GPU wait for, and which are hidden?",
+    why="Exposed collectives are the price of spreading the model or the batch.",
+    do="Look at the exposed ones; hidden ones cost nothing but the units they occupy.",
+    misleads="A kernel's duration includes waiting for late ranks; it says nothing of bandwidth.",
+    judge=judge,
+    queries=("collectives",),
+)

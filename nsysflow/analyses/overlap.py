@@ -1,0 +1,47 @@
+"""Judge how much communication runs beside compute."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nsysflow.analyse.shares import frac
+from nsysflow.analyses.base import Analysis, Known, Row, Section
+
+# Communication beside an opaque graph may be hidden or not: above this share nothing can be said.
+OPAQUE_LIMIT = 0.05
+
+
+def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
+    """Overlap is the share of communication time in which a compute kernel runs."""
+    del rows
+    overlapped = known.levels["compute_comm_overlap"]
+    exposed = known.levels["exposed_comm"]
+    opaque = known.levels["opaque_ns"]
+    comm = overlapped + exposed + opaque
+    section: Section = {
+        "comm_ns": comm,
+        "overlapped_ns": overlapped,
+        "exposed_ns": exposed,
+        "opaque_ns": opaque,
+        "overlap_frac": frac(overlapped, overlapped + exposed),
+    }
+    if not comm:
+        reason = "no communication ran in the kept steps"
+        return section | {"status": "not_applicable", "reason": reason, "overlap_frac": None}
+    if opaque > OPAQUE_LIMIT * comm:
+        reason = (
+            "communication ran beside CUDA graphs traced as a whole; use --cuda-graph-trace=node"
+        )
+        return section | {"status": "withheld", "reason": reason, "overlap_frac": None}
+    return section
+
+
+ANALYSIS = Analysis(
+    name="overlap",
+    title="Communication overlap",
+    question="how much of the communication is hidden behind compute?",
+    why="Communication that no kernel hides lengthens the step by its full time.",
+    do="Start collectives earlier (prefetch, buckets, own stream) so that compute covers them.",
+    misleads="A collective also runs while it waits for late ranks: exposed is not yet blocked.",
+    judge=judge,
+)

@@ -1,0 +1,73 @@
+-- kernels: the kept steps' kernels by name.
+--
+-- Question: which kernels does the GPU spend its time in?
+-- Grain:    one row per kernel name, the costliest first
+-- Needs:    owned_op, kernel_name
+-- Params:
+--   $most INTEGER   names listed; the rest is one row
+-- Columns:
+--   name         VARCHAR  full name, or (other)
+--   short_name   VARCHAR  name without template arguments
+--   class        VARCHAR  class, comm included
+--   tensor_core  VARCHAR  yes, no or unknown
+--   count        BIGINT   kernels
+--   work_ns      BIGINT   summed durations: work, not wall time
+--   median_ns    BIGINT   middle duration, the middle two averaged
+--   min_ns       BIGINT   shortest
+--   max_ns       BIGINT   longest
+--   total        BIGINT   how many names there are
+WITH
+_duration AS (
+    SELECT
+        name_id,
+        end_ns - start_ns AS dur_ns
+    FROM owned_op
+    WHERE kind = 'kernel'
+),
+
+_name AS (
+    SELECT
+        n.name,
+        n.short_name,
+        n.class,
+        n.tensor_core,
+        count(*) AS count,
+        sum(d.dur_ns)::BIGINT AS work_ns,
+        round_even(median(d.dur_ns), 0)::BIGINT AS median_ns,
+        min(d.dur_ns) AS min_ns,
+        max(d.dur_ns) AS max_ns
+    FROM _duration AS d
+    LEFT JOIN kernel_name AS n ON d.name_id = n.name_id
+    GROUP BY n.name, n.short_name, n.class, n.tensor_core
+),
+
+_ranked AS (
+    SELECT
+        *,
+        count(*) OVER () AS total,
+        row_number() OVER (ORDER BY work_ns DESC, name, short_name) AS place
+    FROM _name
+)
+
+SELECT * EXCLUDE (place)
+FROM (
+    SELECT * FROM _ranked
+    WHERE place <= $most
+    UNION ALL
+    SELECT
+        '(other)',
+        '(other)',
+        'other',
+        'unknown',
+        sum(count)::BIGINT,
+        sum(work_ns)::BIGINT,
+        NULL,
+        min(min_ns),
+        max(max_ns),
+        any_value(total),
+        $most + 1
+    FROM _ranked
+    WHERE place > $most
+    HAVING count(*) > 0
+)
+ORDER BY place

@@ -1,0 +1,64 @@
+-- memory: the kept steps' copies and sets, by direction.
+--
+-- Question: what moves between host and device, and what of it does the GPU wait for?
+-- Grain:    one row per (kind, pageable)
+-- Needs:    owned_op, exposed
+-- Columns:
+--   kind        VARCHAR  h2d d2h d2d p2p h2h … uvm_h2d uvm_d2h memset unknown
+--   pageable    BOOLEAN  a side is pageable host memory; NULL where that was not recorded
+--   count       BIGINT   copies or sets
+--   bytes       HUGEINT  their size
+--   work_ns     BIGINT   summed durations: work, not wall time
+--   exposed_ns  BIGINT   time inside the kept windows in which nothing else ran
+WITH
+_all AS (
+    SELECT
+        kind,
+        comm,
+        copy_kind,
+        src_kind,
+        dst_kind,
+        1 AS count,
+        coalesce(bytes, 0) AS bytes,
+        end_ns - start_ns AS work_ns,
+        0 AS exposed_ns
+    FROM owned_op
+    WHERE kind IN ('memcpy', 'memset')
+    UNION ALL
+    SELECT
+        kind,
+        FALSE AS comm,
+        copy_kind,
+        src_kind,
+        dst_kind,
+        0,
+        0,
+        0,
+        exposed_ns
+    FROM exposed
+    WHERE state = 'mem'
+)
+
+SELECT
+    CASE
+        WHEN kind = 'memset' THEN 'memset'
+        WHEN comm THEN 'p2p'
+        ELSE coalesce(
+            [
+                'unknown', 'h2d', 'd2h', 'h2a', 'a2h', 'a2a', 'a2d', 'd2a', 'd2d', 'h2h', 'p2p',
+                'uvm_h2d', 'uvm_d2h', 'uvm_d2d'
+            ][copy_kind + 1],
+            'unknown'
+        )
+    END AS kind,
+    CASE
+        WHEN kind = 'memset' OR (src_kind IS NULL AND dst_kind IS NULL) THEN NULL
+        ELSE coalesce(src_kind = 0, FALSE) OR coalesce(dst_kind = 0, FALSE)
+    END AS pageable,
+    sum(count)::BIGINT AS count,
+    sum(bytes)::HUGEINT AS bytes,
+    sum(work_ns)::BIGINT AS work_ns,
+    sum(exposed_ns)::BIGINT AS exposed_ns
+FROM _all
+GROUP BY ALL
+ORDER BY exposed_ns DESC, work_ns DESC, kind, pageable
