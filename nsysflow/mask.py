@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-MASK = "‹masked›"
+# Angle quotation marks: they survive escaping, and no value that is masked may hold the first.
+MASK = "\u2039masked\u203a"
 
 # Every repetition below is bounded, so that no text, however made, takes more than linear time.
 # A key may follow any punctuation, but inside a longer word the same letters are chance.
@@ -15,14 +16,28 @@ _EDGE = r"(?<![A-Za-z0-9])"
 _END = r"(?![A-Za-z0-9])"
 # Keys are told from words by a capital or a digit.
 _ODD = r"(?=[a-z]{0,60}[A-Z0-9])"
-_VALUE = r"""(?:"[^"\n]{1,4096}"|'[^'\n]{1,4096}'|[^\s"'&;,<>(){}\[\]|‹]{1,4096})"""
-_SECRET = (
+_VALUE = r"""(?:"[^"\n]{1,4096}"|'[^'\n]{1,4096}'|[^\s"'&;,<>(){}\[\]|\u2039]{1,4096})"""
+_NAMED = (
     r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key|account[_-]?key|private[_-]?key"
     r"|encryption[_-]?key|signing[_-]?key|secret|passwd|password|passphrase|credentials?"
     r"|(?:auth|access|bearer|refresh|session|hub)[_-]?token|(?<![A-Za-z])(?-i:pwd))"
 )
+# The ends of those words. Many a kernel is about tokens or keys, but it gives them no value.
+_GIVEN = (
+    "key",
+    "key_id",
+    "secret",
+    "passwd",
+    "password",
+    "passphrase",
+    "credential",
+    "credentials",
+    "token",
+    "pwd",
+)
+_GIVING = frozenset("=:'\" \t")
 _IS = r"[\"']?\s{0,4}(?:=|:(?!:))\s{0,4}"
-_PERSON = r"[^\s/\\\"'<>|:;,*?(){}\[\]`‹]{1,64}"
+_PERSON = r"[^\s/\\\"'<>|:;,*?(){}\[\]`\u2039]{1,64}"
 # Only these end an e-mail address: ELF symbols and Python modules have an @ and dots as well.
 _DOMAINS = (
     r"(?:com|org|net|edu|gov|mil|int|io|ai|dev|info|uk|de|fr|jp|cn|kr|in|ca|ch|nl|se|no|fi|it|es"
@@ -32,17 +47,40 @@ _DOMAINS = (
 
 @dataclass(frozen=True)
 class _Rule:
-    """Mask what ``pattern`` finds, but for its groups ``keep`` and ``after``.
+    """Mask what the patterns find, but for their groups ``keep`` and ``after``.
 
     ``signs`` are lower-case texts of which one must occur: looking for them is far cheaper than the
-    pattern, and nearly every kernel name has none.
+    patterns, and nearly every kernel name has none. With ``given`` a sign counts only where a value
+    may follow it.
     """
 
     signs: tuple[str, ...]
-    pattern: re.Pattern[str]
+    patterns: tuple[re.Pattern[str], ...]
+    given: bool = False
+
+    def concerns(self, low: str) -> bool:
+        """Return whether a text in lower case may have something to mask."""
+        if self.given:
+            return any(sign in low and _is_given(sign, low) for sign in self.signs)
+        return any(sign in low for sign in self.signs)
 
     def apply(self, text: str) -> tuple[str, int]:
-        return self.pattern.subn(_replaced, text)
+        """Return the masked text and how often it was masked."""
+        total = 0
+        for pattern in self.patterns:
+            text, count = pattern.subn(_replaced, text)
+            total += count
+        return text, total
+
+
+def _is_given(sign: str, low: str) -> bool:
+    at = low.find(sign)
+    while at >= 0:
+        at += len(sign)
+        if low[at : at + 1] in _GIVING:
+            return True
+        at = low.find(sign, at)
+    return False
 
 
 def _replaced(match: re.Match[str]) -> str:
@@ -51,7 +89,11 @@ def _replaced(match: re.Match[str]) -> str:
 
 
 def _rule(signs: str, *patterns: str) -> _Rule:
-    return _Rule(tuple(signs.split()), re.compile("|".join(patterns)))
+    return _Rule(tuple(signs.split()), tuple(re.compile(pattern) for pattern in patterns))
+
+
+def _given_rule(signs: tuple[str, ...], *patterns: str) -> _Rule:
+    return _Rule(signs, tuple(re.compile(pattern) for pattern in patterns), given=True)
 
 
 _RULES = (
@@ -63,7 +105,7 @@ _RULES = (
     _rule(
         "://",
         r"(?P<keep>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{0,30}://)"
-        r"[^\s/@\"'<>?#‹]{1,512}(?P<after>@)",
+        r"[^\s/@\"'<>?#\u2039]{1,512}(?P<after>@)",
     ),
     _rule(
         "hooks.slack.com/ /api/webhooks/ webhook.office.com/",
@@ -116,23 +158,17 @@ _RULES = (
         + r"(?:authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:(?:basic|bearer|token)\s{1,4})?"
         r"|bearer\s{1,4}(?=[a-z-]{0,60}(?-i:[0-9A-Z._~+/=]))))[A-Za-z0-9._~+/=-]{8,4096}",
     ),
-    # An option's value is its next word.
-    _rule(
-        "key token secret passw passphrase credential pwd",
+    _given_rule(
+        _GIVEN,
+        # An option's value is its next word.
         r"(?i)(?P<keep>(?<![a-z0-9_])-{1,2}(?:[a-z0-9]{1,20}[_-]){0,4}(?:"
-        + _SECRET
+        + _NAMED
         + r"|token)[\"']?(?:\s{1,4}|\s{0,2}[=:]\s{0,2}))(?!-)"
         + _VALUE,
-    ),
-    _rule(
-        "key secret passw passphrase credential token pwd",
-        r"(?i)(?P<keep>" + _SECRET + _IS + r")" + _VALUE,
-    ),
-    # In a training job a token is most often a piece of text: numbers and plain words stay.
-    _rule(
-        "token",
+        r"(?i)(?P<keep>" + _NAMED + _IS + r")" + _VALUE,
+        # In a training job a token is most often a piece of text: numbers and plain words stay.
         r"(?i)(?P<keep>(?<![a-z0-9])token[\"']?(?:=|\s{0,2}:(?!:)\s{0,4}(?=[a-z_-]{0,60}"
-        r"(?-i:[A-Z0-9])))[\"']?)(?=[0-9.-]{0,60}[a-z])[^\s\"'&;,<>(){}\[\]|‹]{8,4096}",
+        r"(?-i:[A-Z0-9])))[\"']?)(?=[0-9.-]{0,60}[a-z])[^\s\"'&;,<>(){}\[\]|\u2039]{8,4096}",
     ),
     _rule(
         "sig= signature=",
@@ -161,7 +197,7 @@ _RULES = (
     _rule(
         ":\\ :/",
         r"(?i)(?<![a-z0-9])[a-z]:[\\/]{1,4}(?:users|documents and settings)[\\/]{1,4}"
-        r"(?:[^\\/:*?\"'<>|\r\n‹]{1,64}(?=[\\/])|[^\\/:*?\"'<>|\s‹]{1,64})",
+        r"(?:[^\\/:*?\"'<>|\r\n\u2039]{1,64}(?=[\\/])|[^\\/:*?\"'<>|\s\u2039]{1,64})",
     ),
 )
 
@@ -184,7 +220,7 @@ class Masker:
         """Return the text without what must not be shown; unchanged if there is nothing."""
         low = text.lower()
         for rule in _RULES:
-            if any(sign in low for sign in rule.signs):
+            if rule.concerns(low):
                 text, count = rule.apply(text)
                 self.count += count
         if self._hosts is not None:

@@ -92,7 +92,7 @@ HARMLESS = [
     "monkey=3 turkey: Anatolia12",
     "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)",
     "C:/build/src/x.cu D:\\work\\x",
-    "日本語 ‹masked› \u2028",
+    "日本語 \u2039masked\u203a \u2028",
 ]
 
 
@@ -134,16 +134,16 @@ def test_kernel_names_stay() -> None:
 
 
 def test_documents_are_masked_through_and_through() -> None:
-    secret = "AKIAIOSFODNN7EXAMPLE"
+    key = "AKIAIOSFODNN7EXAMPLE"
     document = {
         "n": 1,
         "x": None,
         "ok": True,
         "f": 0.5,
-        "name": f"a {secret}",
-        "list": [secret, {"deep": (secret, 2)}],
-        secret: 1,
-        f"{secret[:-1]}X": 2,
+        "name": f"a {key}",
+        "list": [key, {"deep": (key, 2)}],
+        key: 1,
+        f"{key[:-1]}X": 2,
     }
     masker = Masker()
     shown = masked(document, masker)
@@ -158,7 +158,7 @@ def test_documents_are_masked_through_and_through() -> None:
         f"{MASK} (2)": 2,
     }
     assert masker.count == 5
-    assert document["name"] == f"a {secret}"
+    assert document["name"] == f"a {key}"
 
 
 def test_hosts_become_their_labels_but_words_stay() -> None:
@@ -243,7 +243,7 @@ def test_names_of_real_traces_stay() -> None:
             texts |= {value for (value,) in connection.execute("SELECT value FROM StringIds")}
         connection.close()
     # Whole environments, process output and source paths lie among the names.
-    names = [text for text in texts if "\n" not in text and not text.startswith(("/", "{"))]
+    names = [text for text in texts if "\n" not in text and not text.startswith(("/", "{", "C:/"))]
     masker = Masker()
     changed = [name for name in names if masker.text(name) != name]
     assert len(names) > 3_000
