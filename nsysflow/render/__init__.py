@@ -1,0 +1,66 @@
+"""Result documents in, pages out: pure functions, no trace, no clock, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nsysflow.render import job_page, page, rank_page, units
+
+
+def render_rank(document: Mapping[str, Any]) -> str:
+    """Return the page of one lane from its rank document (schema 1)."""
+    return page.write(
+        "rank.html",
+        ("page.js", "timeline.js"),
+        lambda limits: {
+            **rank_page.context(document, limits),
+            "page_title": units.one_line(f"{rank_page.lane_title(document)} · nsysflow"),
+            "toc": RANK_SECTIONS,
+        },
+    )
+
+
+def render_index(
+    result: Mapping[str, Any], ranks: Sequence[Mapping[str, Any]] | None = None
+) -> str:
+    """Return the page of a run from its result document.
+
+    ``ranks`` are the rank documents, where they are at hand: they add what the captures of the
+    ranks dropped and what nsys said.
+    """
+    return page.write(
+        "index.html",
+        ("page.js",),
+        lambda limits: {
+            **job_page.context(result, ranks or (), limits),
+            "page_title": units.one_line(f"{result['run']['name']} · nsysflow"),
+            "toc": JOB_SECTIONS,
+        },
+    )
+
+
+RANK_SECTIONS = (
+    ("summary", "Summary"),
+    ("findings", "Findings"),
+    ("timeline", "Timeline"),
+    ("step", "Step time"),
+    ("kernels", "Kernels"),
+    ("comm", "Communication"),
+    ("host", "Host and copies"),
+    ("capture", "Capture quality"),
+    ("method", "Method"),
+    ("glossary", "Glossary"),
+)
+JOB_SECTIONS = (
+    ("summary", "Summary"),
+    ("findings", "Findings"),
+    ("walk", "Walk"),
+    ("stragglers", "Stragglers"),
+    ("heat", "Heat map"),
+    ("ranks", "Ranks"),
+    ("comm", "Communicators"),
+    ("clocks", "Clocks"),
+    ("inputs", "Inputs"),
+    ("glossary", "Glossary"),
+)

@@ -1,0 +1,114 @@
+"""Bars of 100 %: where each segment lies, and what is written on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nsysflow.render import units
+from nsysflow.render.words import Word
+
+# Widths that a label needs, in shares of the bar: of 1,152 px on a desk, of 362 px on a phone.
+_WIDE_CHARACTER = 7.6 / 1152
+_NARROW_LABEL = 0.13
+_LETTER_SHARE = 0.03
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One piece of a bar; ``x`` and ``width`` in per cent, as SVG writes them."""
+
+    css: str
+    x: str
+    width: str
+    title: str
+    label: str = ""
+    narrow: str = ""
+    middle: str = "0"
+    on: str = ""
+    letter: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """What a segment stands for: a word and its nanoseconds."""
+
+    word: Word
+    ns: int
+
+
+@dataclass(frozen=True)
+class Legend:
+    """One entry below a bar."""
+
+    css: str
+    label: str
+    letter: str
+    amount: str
+    share: str
+
+
+def percent(frac: float) -> str:
+    """Write a coordinate for SVG, in per cent of the drawing."""
+    return f"{100 * frac:.3f}".rstrip("0").rstrip(".") + "%"
+
+
+def stack(
+    parts: Iterable[Part], total_ns: int, *, n: int = 1, labels: bool = True
+) -> list[Segment]:
+    """Lay the parts side by side over ``total_ns``; parts without time are left out.
+
+    ``n`` is how many steps the parts are sums of: what is written is their average.
+    """
+    segments = []
+    done = 0
+    for part in parts:
+        if part.ns <= 0:
+            continue
+        frac = units.ratio(part.ns, total_ns)
+        segments.append(_segment(part, units.ratio(done, total_ns), frac, n, labels=labels))
+        done += part.ns
+    return segments
+
+
+def _segment(part: Part, x: float, frac: float, n: int, *, labels: bool) -> Segment:
+    text = f"{part.word.short} {units.share(frac)}"
+    fits = labels and frac >= len(text) * _WIDE_CHARACTER
+    return Segment(
+        css=part.word.css,
+        x=percent(x),
+        width=percent(frac),
+        title=f"{part.word.label}: {units.duration(round(part.ns / n))}, {units.share(frac)}",
+        label=text if fits else "",
+        narrow=units.share(frac) if labels and frac >= _NARROW_LABEL else "",
+        middle=percent(x + frac / 2),
+        on=f"t-{part.word.css}",
+        letter=part.word.letter if not fits and frac >= _LETTER_SHARE else "",
+    )
+
+
+def legend(parts: Sequence[Part], total_ns: int, *, n: int = 1) -> list[Legend]:
+    """Name every part that has time, with its amount (over ``n`` steps, averaged) and share."""
+    return [
+        Legend(
+            part.word.css,
+            part.word.label if part.word.letter else part.word.short,
+            part.word.letter,
+            units.duration(round(part.ns / n)),
+            units.share(units.ratio(part.ns, total_ns)),
+        )
+        for part in parts
+        if part.ns > 0
+    ]
+
+
+def spoken(parts: Sequence[Part], total_ns: int) -> str:
+    """Say a bar in one sentence, zeros included."""
+    return ", ".join(
+        f"{part.word.label.lower()} {units.share(units.ratio(part.ns, total_ns))}" for part in parts
+    )
+
+
+def track(css: str, x: float, frac: float) -> Segment:
+    """Return one mark on the grey track of a whole step."""
+    return Segment(css, percent(max(0.0, min(x, 1.0))), percent(max(0.0, min(frac, 1.0))), "")

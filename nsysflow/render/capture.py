@@ -1,0 +1,247 @@
+"""What the capture holds, what it lacks, and what makes the numbers doubtful."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nsysflow.render import units
+from nsysflow.render.sections import Document, State, section, state
+from nsysflow.render.words import RANK_SOURCE, plain
+
+_LOW_CONFIDENCE = 0.5
+# What a person calls the tables, what they are for, and the flag that records them.
+SOURCES = (
+    ("Kernels", ("CUPTI_ACTIVITY_KIND_KERNEL", "CUDA_GPU_KERNELS"), "everything", "--trace=cuda"),
+    ("Copies", ("CUPTI_ACTIVITY_KIND_MEMCPY",), "copies", "--trace=cuda"),
+    ("Memsets", ("CUPTI_ACTIVITY_KIND_MEMSET",), "copies", "--trace=cuda"),
+    (
+        "CUDA graphs as a whole",
+        ("CUPTI_ACTIVITY_KIND_GRAPH_TRACE",),
+        "graphs",
+        "--cuda-graph-trace",
+    ),
+    ("CUDA calls", ("CUPTI_ACTIVITY_KIND_RUNTIME",), "causes of idle time", "--trace=cuda"),
+    ("Synchronisation records", ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",), "waits", "--trace=cuda"),
+    ("NVTX ranges", ("NVTX_EVENTS",), "steps, phases", "--trace=nvtx"),
+    ("OS calls", ("OSRT_API",), "data loading", "--trace=osrt"),
+    (
+        "Call stacks of calls",
+        ("CUDA_CALLCHAINS", "OSRT_CALLCHAINS"),
+        "source lines",
+        "--cudabacktrace",
+    ),
+    ("GPU metrics", ("GPU_METRICS",), "clocks, HFU", "--gpu-metrics-devices=all"),
+    ("Thread scheduling", ("SCHED_EVENTS",), "CPU contention", "--cpuctxsw=process-tree"),
+    ("GPU memory use", ("CUDA_GPU_MEMORY_USAGE_EVENTS",), "head-room", "--cuda-memory-usage=true"),
+    ("Profiler overhead", ("PROFILER_OVERHEAD",), "perturbation", "always on"),
+    ("Messages of nsys", ("DIAGNOSTIC_EVENT",), "lost events", "always on"),
+)
+
+
+@dataclass(frozen=True)
+class Caution:
+    """One line above the numbers."""
+
+    lead: str
+    text: str
+
+
+def warnings(document: Document) -> list[Caution]:
+    """Return what must be known before any number is read, gravest first."""
+    found = []
+    mfu, steps, lane = section(document, "mfu"), section(document, "steps"), document["lane"]
+    for verdict, lead in (("wrong", "A check failed:"), ("suspicious", "A check looks wrong:")):
+        found += [
+            Caution(lead, units.clean(check["text"]))
+            for check in mfu.get("checks") or ()
+            if check["verdict"] == verdict
+        ]
+    # Without any steps the verdict has said so already.
+    guessed = steps.get("source", "none") != "none" and steps.get("confidence") is not None
+    if guessed and steps["confidence"] < _LOW_CONFIDENCE:
+        text = f"confidence {steps['confidence']:.2f}; check where they begin before you act."
+        found.append(Caution("Steps are uncertain:", text))
+    attribution = document["attribution"]
+    if attribution.get("verdict") == "incomplete":
+        share = units.share(attribution["unattributed_frac"])
+        found.append(
+            Caution(
+                "Attribution is incomplete:", f"{share} of the time has no cause in this capture."
+            )
+        )
+    if lane["shared_gpu"]:
+        found.append(
+            Caution("Shared GPU:", "another captured process used this GPU; its time is idle here.")
+        )
+    if section(document, "overlap").get("status") == "withheld":
+        found.append(
+            Caution("Overlap is withheld:", units.clean(section(document, "overlap")["reason"]))
+        )
+    return found
+
+
+def context(document: Document) -> dict[str, Any]:
+    """Return the variables of the capture section."""
+    taken = document["capture"]
+    dropped = {name: n for name, n in (taken.get("dropped") or {}).items() if n}
+    return {
+        "capture_line": _line(taken),
+        "recorded": _recorded(taken.get("tables") or {}),
+        "nsys_warnings": [
+            {
+                "severity": plain(str(row["severity"])),
+                "text": units.clean(units.shorten(row["text"], 300)),
+                "count": units.count(row["count"]),
+            }
+            for row in (taken.get("warnings") or ())[:20]
+        ],
+        "more_warnings": max(0, len(taken.get("warnings") or ()) - 20),
+        "capture_dropped": [(plain(name), units.count(n)) for name, n in sorted(dropped.items())],
+        "capture_dropped_names": ", ".join(
+            plain(name) for name in sorted(taken.get("dropped") or {})
+        ),
+        "masked": document.get("masked"),
+        "checks": [
+            {
+                "id": units.clean(check["id"]),
+                "verdict": check["verdict"],
+                "text": units.clean(check["text"]),
+            }
+            for check in section(document, "mfu").get("checks") or ()
+        ],
+        "silent": _silent(document),
+        "facts": _facts(document),
+        "rank_source": RANK_SOURCE.get(
+            document["lane"]["rank_source"], document["lane"]["rank_source"]
+        ),
+        "flags": _flags(taken.get("tables") or {}),
+    }
+
+
+def _line(taken: Mapping[str, Any]) -> str:
+    counts = taken["counts"]
+    parts = [
+        f"nsys {taken['nsys_version']}" if taken["nsys_version"] else "nsys version not recorded",
+        f"schema {taken['schema_version']}" if taken["schema_version"] else "schema not recorded",
+        f"{units.duration(taken['end_ns'] - taken['start_ns'])} captured",
+    ]
+    names = {
+        "kernels": "kernels",
+        "memcpys": "copies",
+        "memsets": "memsets",
+        "graph_rows": "graph rows",
+        "api_calls": "CUDA calls",
+        "nvtx_ranges": "NVTX ranges",
+    }
+    parts += [
+        f"{units.count(counts[key])} {name}"
+        for key, name in names.items()
+        if counts.get(key) is not None
+    ]
+    return units.clean(", ".join(parts))
+
+
+def _find(tables: Mapping[str, str], names: tuple[str, ...]) -> str:
+    states = {tables.get(name, "absent") for name in names}
+    return next(found for found in ("present", "empty", "absent") if found in states)
+
+
+def _recorded(tables: Mapping[str, str]) -> list[dict[str, str]]:
+    words = {"present": "recorded", "empty": "recorded, empty", "absent": ""}
+    return [
+        {"source": source, "state": words[_find(tables, names)], "purpose": purpose, "flag": flag}
+        for source, names, purpose, flag in SOURCES
+    ]
+
+
+def _flags(tables: Mapping[str, str]) -> str:
+    lacking = {
+        row[3] for row in SOURCES if _find(tables, row[1]) == "absent" and row[3].startswith("--")
+    }
+    traces = sorted(flag.partition("=")[2] for flag in lacking if flag.startswith("--trace="))
+    others = {
+        "--cudabacktrace": "--cudabacktrace=sync",
+        "--cpuctxsw=process-tree": "--cpuctxsw=process-tree",
+        "--gpu-metrics-devices=all": "",
+        "--cuda-graph-trace": "--cuda-graph-trace=node",
+    }
+    extra = sorted(others[flag] for flag in lacking if others.get(flag))
+    base = sorted({"cuda", "nvtx", "osrt", *traces})
+    return " ".join(["nsys profile", f"--trace={','.join(base)},nccl", *extra, "-o r_%q{RANK}"])
+
+
+def _silent(document: Document) -> list[tuple[str, State]]:
+    """Name every section that is not ok, in the order of the contract."""
+    order = (
+        "steps overlap attribution gaps syncs kernels streams collectives memory nvtx api os_calls "
+        "launch data_loading recompute efficiency gpu_memory amortised mfu timeline"
+    ).split()
+    found = []
+    for name in order:
+        value = document.get(name)
+        why = state(section(document, name)) if not isinstance(value, list) else None
+        if why:
+            found.append((plain(name).replace("api", "CUDA calls").replace("mfu", "MFU"), why))
+    return found
+
+
+def _facts(document: Document) -> list[tuple[str, str, State | None]]:
+    """Return the short sections: launch, data loading, recomputation, memory."""
+    return [
+        ("Launching", *_fact(section(document, "launch"), _launch)),
+        ("Data loading", *_fact(section(document, "data_loading"), _data_loading)),
+        ("Recomputation", *_fact(section(document, "recompute"), _recompute)),
+        ("GPU memory", *_fact(section(document, "gpu_memory"), _gpu_memory)),
+    ]
+
+
+def _fact(found: Mapping[str, Any], say: Any) -> tuple[str, State | None]:  # noqa: ANN401
+    why = state(found)
+    return ("", why) if why else (say(found), None)
+
+
+def _launch(found: Mapping[str, Any]) -> str:
+    parts = []
+    if found["lambda"] is not None:
+        parts.append(
+            f"median time between launches ÷ median kernel: {units.decimal(found['lambda'])}"
+        )
+    if found["queue_depth_median"] is not None:
+        parts.append(f"queue depth at launch, median: {units.decimal(found['queue_depth_median'])}")
+    parts.append(
+        f"{units.count(found['graph_launches'] or 0)} graph launches, "
+        f"{units.duration(found['graph_launch_ns'] or 0)}; "
+        f"{units.count(found['kernels_in_graphs'] or 0)} kernels in graphs"
+    )
+    return ". ".join(parts) + "."
+
+
+def _data_loading(found: Mapping[str, Any]) -> str:
+    evidence = found["evidence"]
+    shown = "; ".join(str(part) for part in evidence) if isinstance(evidence, list) else evidence
+    return units.clean(
+        f"{units.duration(found['per_step_ns'] or 0)} per step, in {_count_of(found['steps_affected'])} steps."
+        + (f" {shown}" if shown else "")
+    )
+
+
+def _count_of(value: object) -> str:
+    return str(len(value)) if isinstance(value, list) else str(value)
+
+
+def _recompute(found: Mapping[str, Any]) -> str:
+    rho = units.decimal(found["rho"]) if found["rho"] is not None else "not known"
+    spent = (
+        units.duration(found["recompute_ns"]) if found["recompute_ns"] is not None else "not known"
+    )
+    return units.clean(
+        f"Forward launches per backward: {rho}; time {spent}. From {found['source']}."
+    )
+
+
+def _gpu_memory(found: Mapping[str, Any]) -> str:
+    peak = units.size(found["peak_bytes"]) if found["peak_bytes"] is not None else "not known"
+    total = units.size(found["total_bytes"]) if found["total_bytes"] is not None else "not known"
+    return f"Peak {peak} of {total}."

@@ -1,0 +1,254 @@
+"""Findings as cards, the sum of their bounds, and the table of all questions asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nsysflow.model import BUCKETS, CATEGORIES
+from nsysflow.render import units
+from nsysflow.render.bars import Segment, track
+from nsysflow.render.sections import Document
+from nsysflow.render.timeline import Places
+from nsysflow.render.words import BUCKET, CATEGORY, CONFIDENCE, STATUS, Word, bucket_of, plain
+
+OPEN_CARDS = 2
+ON_TOP = 5
+MAX_EVIDENCE = 4
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One line of proof, with a table or a place in the timeline that shows it."""
+
+    text: str
+    table: str | None = None
+    at: str | None = None
+
+
+@dataclass(frozen=True)
+class Card:
+    """One opportunity as the page shows it."""
+
+    id: str
+    number: int
+    title: str
+    category: Word
+    dots: str
+    confidence: str
+    n: str
+    ranks: str
+    bound: str
+    share: str
+    remarks: tuple[str, ...]
+    mark: Segment | None
+    evidence: tuple[Evidence, ...]
+    parts: tuple[tuple[str, str], ...]
+    why: str
+    fix: str
+    open: bool
+
+
+@dataclass(frozen=True)
+class Question:
+    """One row of "all questions asked"."""
+
+    title: str
+    css: str
+    chip: str | None
+    text: str
+    links: tuple[tuple[str, str], ...]
+    share: str
+    share_value: str
+    bound: str
+    bound_value: str
+
+
+def opportunities(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the findings that are cards, in the order given (by bound, largest first)."""
+    return [finding for finding in findings if finding["status"] == "opportunity"]
+
+
+def word(category: str) -> Word:
+    """Return the word of a category; an unknown one keeps its own name."""
+    return CATEGORY.get(category) or Word(plain(category), plain(category), "nr")
+
+
+def anchors(findings: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return one unique id per finding."""
+    seen: dict[str, int] = {}
+    ids = []
+    for finding in findings:
+        name = units.anchor("f", str(finding["id"]))
+        seen[name] = seen.get(name, 0) + 1
+        ids.append(name if seen[name] == 1 else f"{name}-{seen[name]}")
+    return ids
+
+
+def adds(finding: Mapping[str, Any]) -> bool:
+    """Whether a bound lies in a bucket of its own, so that it may be added to others."""
+    return bucket_of(finding["bucket"]) is not None and finding["category"] != "stragglers"
+
+
+def added(findings: Sequence[Mapping[str, Any]], period_ns: int) -> tuple[int, int]:
+    """Add the bounds of disjoint buckets; return the sum (at most one step) and how many.
+
+    A bucket named twice counts once with its larger bound, and a whole level-1 bucket is never
+    added to its own parts: the larger of the two stands.
+    """
+    best: dict[str, int] = {}
+    for finding in opportunities(findings):
+        bound = finding["bound_ns_per_step"]
+        if bound is not None and adds(finding):
+            best[finding["bucket"]] = max(best.get(finding["bucket"], 0), bound)
+    total = number = 0
+    for bucket in BUCKETS:
+        inside = {name: ns for name, ns in best.items() if bucket_of(name) == bucket}
+        whole = inside.pop(bucket, 0)
+        parts = sum(inside.values())
+        total += max(whole, parts)
+        number += len(inside) if parts > whole else int(whole > 0)
+    return min(total, period_ns), number
+
+
+def _mark(finding: Mapping[str, Any], document: Document) -> Segment | None:
+    bound = finding["bound_frac"]
+    if bound is None:
+        return None
+    buckets = document.get("buckets")
+    bucket = bucket_of(finding["bucket"])
+    css = word(finding["category"]).css
+    if bucket is None or not buckets:
+        return track(css, 0, bound)
+    before = sum(buckets[name] for name in BUCKETS[: BUCKETS.index(bucket)])
+    return track(BUCKET[bucket].css, units.ratio(before, buckets["window_ns"]), bound)
+
+
+def _evidence(item: str | Mapping[str, Any], places: Places) -> Evidence:
+    if isinstance(item, str):
+        return Evidence(units.clean(units.shorten(item)))
+    at = item.get("at")
+    place = places.at(at["start_ns"], at["dur_ns"]) if at else None
+    table = item.get("table")
+    text = units.clean(units.shorten(item["text"]))
+    return Evidence(text, table if table in LINKABLE else None, place)
+
+
+# Tables that evidence may point to.
+LINKABLE = frozenset(
+    "t-kernels t-classes t-syncs t-gaps t-memory t-collectives t-api t-os t-nvtx t-causes".split()
+)
+
+
+def _remarks(finding: Mapping[str, Any]) -> tuple[str, ...]:
+    if finding["category"] == "stragglers":
+        return ("job-wide, not in the sum",)
+    return () if adds(finding) else ("view: does not add to others",)
+
+
+def _parts(finding: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    wanted = (
+        ("Do", "fix"),
+        ("Trade-off", "trade_off"),
+        ("Check that it worked", "verify"),
+        ("Next experiment", "experiment"),
+        ("To be surer, capture", "capture_next"),
+    )
+    return tuple((title, units.clean(finding[key])) for title, key in wanted if finding[key])
+
+
+def cards(document: Document, which: str, unit: str = "step") -> list[Card]:
+    """Return the cards of a document, largest bound first; the first two are open."""
+    places = Places(document)
+    found = opportunities(document["findings"])
+    made = []
+    for number, (finding, anchor) in enumerate(zip(found, anchors(found), strict=True), start=1):
+        ns, frac = finding["bound_ns_per_step"], finding["bound_frac"]
+        ranks = finding.get("ranks")
+        made.append(
+            Card(
+                id=anchor,
+                number=number,
+                title=units.clean(units.shorten(finding["title"], 160)),
+                category=word(finding["category"]),
+                dots=CONFIDENCE.get(finding["confidence"], ""),
+                confidence=finding["confidence"],
+                n=f"n {units.some(finding['n_steps'], unit)}"
+                + (f", {which.removeprefix('steps ')}" if which else ""),
+                ranks=_ranks(ranks) if ranks else "",
+                bound=f"≤ {units.duration(ns)}" if ns is not None else "bound not known",
+                share=units.share(frac) if frac is not None else "",
+                remarks=_remarks(finding),
+                mark=_mark(finding, document),
+                evidence=tuple(
+                    _evidence(item, places) for item in finding["evidence"][:MAX_EVIDENCE]
+                ),
+                parts=_parts(finding),
+                why=units.clean(finding["why"] or ""),
+                fix=units.clean(finding["fix"] or ""),
+                open=number <= OPEN_CARDS,
+            )
+        )
+    return made
+
+
+def _ranks(ranks: Sequence[object]) -> str:
+    if len(ranks) > 8 and not all(isinstance(rank, int) for rank in ranks):  # noqa: PLR2004
+        return f"{len(ranks)} ranks"
+    if all(isinstance(rank, int) for rank in ranks):
+        text = units.numbers([int(str(rank)) for rank in ranks])
+    else:
+        text = ", ".join(units.clean(str(rank)) for rank in ranks)
+    return f"rank{'s' if len(ranks) > 1 else ''} {text}"
+
+
+def questions(document: Document, links: Sequence[Card]) -> list[Question]:
+    """Return one row per category: found, found nothing, could not look, or not asked."""
+    by_category: dict[str, list[Mapping[str, Any]]] = {name: [] for name in CATEGORIES}
+    for finding in document["findings"]:
+        by_category.setdefault(finding["category"], []).append(finding)
+    found = opportunities(document["findings"])
+    card_of = {id(finding): card for finding, card in zip(found, links, strict=True)}
+    return [
+        _question(name, document.get("categories") or {}, rows, card_of)
+        for name, rows in by_category.items()
+    ]
+
+
+def _question(
+    name: str,
+    categories: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    card_of: Mapping[int, Card],
+) -> Question:
+    share = categories.get(name)
+    made = [(row, card_of[id(row)]) for row in rows if id(row) in card_of]
+    bounds = [row["bound_ns_per_step"] or 0 for row, _ in made]
+    chip, text = _answer(rows, has_cards=bool(made))
+    # A share of zero says something only where somebody could look.
+    told = bool(share and (share["ns"] or not chip))
+    return Question(
+        title=word(name).label,
+        css=word(name).css,
+        chip=chip,
+        text=text,
+        links=tuple((card.id, card.title) for _, card in made),
+        share=units.share(share["frac"]) if told and share else "",
+        share_value=str(share["frac"]) if told and share else "",
+        bound=f"≤ {units.duration(max(bounds))}" if bounds else "",
+        bound_value=str(max(bounds)) if bounds else "",
+    )
+
+
+def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str | None, str]:
+    """Return the chip and the words for the findings of a category that are not cards."""
+    rest = [row for row in rows if row["status"] != "opportunity"]
+    for status in ("error", "unavailable", "info", "ok"):
+        for row in rest:
+            if row["status"] == status:
+                chip = STATUS[status] if status in ("error", "unavailable") else None
+                lead = "found nothing: " if status == "ok" and not has_cards else ""
+                detail = row["title"] if not row["why"] else f"{row['title']}. {row['why']}"
+                return chip, f"{lead}{units.clean(units.shorten(detail))}"
+    return (None, "") if has_cards else ("not asked", "no analysis answers this yet")

@@ -1,0 +1,203 @@
+"""Everything the template of the job page needs, from the result document."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nsysflow.render import bars, findings, heat, job_ranks, job_sections, units, verdict
+from nsysflow.render.bars import Part
+from nsysflow.render.limits import Limits
+from nsysflow.render.rank_page import Figure, bounds_figure, first_action, mfu_figure
+from nsysflow.render.sections import Document, State, section, state
+from nsysflow.render.words import BUCKET, cause
+
+
+def context(result: Document, documents: Sequence[Document], limits: Limits) -> dict[str, Any]:
+    """Return the variables of ``index.html``."""
+    ranks = result["ranks"]
+    walk = section(result, "walk")
+    period = _period(result)
+    cards = findings.cards({**result, "buckets": _sum_buckets(ranks)}, "")
+    picture, no_picture = heat.step_times(ranks, [job_ranks.name(rank) for rank in ranks])
+    return {
+        "document": result,
+        "run": units.clean(str(result["run"]["name"])),
+        "timeline": None,
+        "masked": result.get("masked"),
+        "eyebrow": _eyebrow(result),
+        "verdict": _verdict(result),
+        "first": first_action(cards),
+        "worst": job_ranks.worst(ranks),
+        "least": job_ranks.least_computing(ranks),
+        "cards": cards,
+        "asked": bool(result["findings"] or result.get("categories")),
+        "questions": findings.questions(result, cards),
+        "missing": job_sections.missing(result),
+        "figures": _figures(result, period),
+        "period_ns": period,
+        "bar": _bar(ranks),
+        "walk_state": state(walk),
+        "walk": job_sections.walk(walk, _names(ranks)) if not state(walk) else None,
+        "stragglers_state": state(section(result, "stragglers")),
+        "stragglers": job_sections.stragglers(section(result, "stragglers"), period),
+        "heat": picture,
+        "heat_state": State("not drawn", no_picture),
+        **job_ranks.context(ranks, result, limits),
+        "communicators_state": state(section(result, "collectives")),
+        "communicators": job_sections.communicators(section(result, "collectives"), limits.rows),
+        "clocks": job_sections.clocks(section(result, "alignment"), limits.rows),
+        "alignment": section(result, "alignment"),
+        "inputs": job_sections.inputs(result, limits.rows),
+        "captures": job_sections.captures(documents),
+        "conflicts": job_sections.conflicts(result),
+    }
+
+
+def _names(ranks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    return {rank["label"]: job_ranks.name(rank) for rank in ranks}
+
+
+def _period(result: Document) -> int:
+    walk = section(result, "walk")
+    if not state(walk):
+        return int(walk["step_ns"])
+    periods = [rank["period_ns"] for rank in result["ranks"] if rank["period_ns"]]
+    return round(statistics.median(periods)) if periods else 0
+
+
+def _sum_buckets(ranks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    keys = ("window_ns", *BUCKET)
+    return {key: sum(rank["buckets"][key] for rank in ranks) for key in keys}
+
+
+def _eyebrow(result: Document) -> list[str]:
+    ranks, run = result["ranks"], result["run"]
+    hosts = {rank["host"] for rank in ranks if rank["host"]}
+    gpus = {rank["gpu_name"] or "GPU model not recorded" for rank in ranks}
+    expected = run["ranks_expected"]
+    lanes = units.some(len(ranks), "rank") + (f" of {expected}" if expected else "")
+    parts = [
+        str(run["name"]),
+        lanes,
+        units.some(len(hosts), "host") if hosts else "hosts not recorded",
+    ]
+    parts.append(", ".join(sorted(gpus)[:3]) if gpus else "no GPU")
+    steps = sorted({rank["steps_kept"] for rank in ranks})
+    if steps:
+        kept = f"{steps[0]}–{steps[-1]} steps" if len(steps) > 1 else units.some(steps[0], "step")
+        parts.append(f"{kept} kept per rank")
+    return [units.clean(part) for part in parts]
+
+
+def _verdict(result: Document) -> str:
+    ranks, run = result["ranks"], result["run"]
+    if not ranks:
+        return "No input holds GPU work that could be analysed."
+    failed = verdict.failed_check(section(result, "mfu"))
+    if failed:
+        return f"The numbers below don’t fit together: {failed}"
+    if run["several_jobs"]:
+        return "This folder holds several jobs; each rank page stands on its own."
+    walk = section(result, "walk")
+    if not state(walk) and walk["items"]:
+        return _walk_verdict(walk)
+    said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(ranks) else "the capture")
+    if len(ranks) == 1:
+        return said
+    return f"Over {len(ranks)} ranks: {said[0].lower() if said.startswith('The') else said[0]}{said[1:]}"
+
+
+def _stepped(ranks: Sequence[Mapping[str, Any]]) -> bool:
+    return all(rank["steps_kept"] > 1 for rank in ranks)
+
+
+def _walk_verdict(walk: Mapping[str, Any]) -> str:
+    sums: dict[tuple[str, str], int] = {}
+    for item in walk["items"]:
+        key = (item["bucket"], item["cause"] or item["bucket"])
+        sums[key] = sums.get(key, 0) + item["ns"]
+    total = walk["step_ns"]
+    computes = sum(
+        ns for (bucket, _), ns in sums.items() if bucket in ("compute_only", "compute_comm_overlap")
+    )
+    losses = sorted(
+        (
+            (ns, name)
+            for (bucket, name), ns in sums.items()
+            if bucket not in ("compute_only", "compute_comm_overlap")
+        ),
+        reverse=True,
+    )
+    said = f"The job computes for {units.share(units.ratio(computes, total))} of its critical path"
+    if not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING:
+        return f"{said}; no single loss exceeds 5{units.NARROW}%."
+    share = units.share(units.ratio(losses[0][0], total))
+    return f"{said}; the largest loss is {cause(losses[0][1]).short}, {share}."
+
+
+def _figures(result: Document, period: int) -> list[Figure]:
+    ranks, run = result["ranks"], result["run"]
+    periods = [rank["period_ns"] for rank in ranks if rank["period_ns"]]
+    spread = units.spread(min(periods), max(periods)) if periods else ""
+    number, _, unit = units.duration(period).rpartition(units.NARROW)
+    usable = run["ranks_usable"]
+    of = f"of {run['ranks_expected']}" if run["ranks_expected"] else ""
+    failed = sum(row["status"] != "ok" for row in run["inputs"])
+    second = (
+        [f"{failed} of {len(run['inputs'])} inputs not usable"]
+        if failed
+        else [f"{units.some(len(run['inputs']), 'input')}, all usable"]
+    )
+    if run["missing_ranks"]:
+        second.append(f"{units.some(len(run['missing_ranks']), 'rank')} missing")
+    what = (
+        "median over ranks of their average step"
+        if _stepped(ranks)
+        else "median over ranks of the whole window"
+    )
+    return [
+        Figure(
+            "Job step" if _stepped(ranks) else "Window",
+            number or "0",
+            unit,
+            f"{what}; {spread}",
+            "step",
+        ),
+        mfu_figure(section(result, "mfu")),
+        Figure("Ranks usable", units.count(usable), of, "; ".join(second)),
+        bounds_figure(result, period, "step"),
+        _matched(section(result, "collectives")),
+    ]
+
+
+def _matched(found: Mapping[str, Any]) -> Figure:
+    why = state(found)
+    if why or found["matched_frac"] is None:
+        why = why or State("not applicable", "no collectives")
+        return Figure("Collectives matched", "", "", why.reason, None, why)
+    number, _, unit = units.share(found["matched_frac"]).rpartition(units.NARROW)
+    instances = sum(group["instances"] for group in found["groups"])
+    return Figure(
+        "Collectives matched",
+        number,
+        unit,
+        f"n {units.count(instances)} in {units.some(len(found['groups']), 'communicator')}",
+    )
+
+
+def _bar(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Return the bar over all ranks: all kept windows added, amounts per step of a rank."""
+    if not ranks:
+        return None
+    buckets = _sum_buckets(ranks)
+    parts = [Part(BUCKET[name], buckets[name]) for name in BUCKET]
+    total, n = buckets["window_ns"], sum(rank["steps_kept"] for rank in ranks) or 1
+    return {
+        "segments": bars.stack(parts, total, n=n),
+        "spoken": bars.spoken(parts, total),
+        "legend": bars.legend(parts, total, n=n),
+        "period_ns": round(total / n),
+        "n": units.count(n),
+    }

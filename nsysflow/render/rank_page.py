@@ -1,0 +1,381 @@
+"""Everything the template of a rank page needs, from one rank document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from nsysflow.model import IDLE_CAUSES
+from nsysflow.render import bars, capture, findings, rank_tables, strip, timeline, units, verdict
+from nsysflow.render.bars import Part
+from nsysflow.render.limits import Limits
+from nsysflow.render.sections import Document, State, Window, parts_of, section, state, window
+from nsysflow.render.tables import Cell, Column, Table, build
+from nsysflow.render.words import (
+    BUCKET,
+    COMM_PART,
+    IDLE_CAUSE,
+    LETTER_CSS,
+    LETTER_WORD,
+    STEP_SOURCE,
+    Word,
+    cause,
+    kernel_class,
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One of the five figures: number, unit, and a second line with n, window or convention."""
+
+    label: str
+    number: str
+    unit: str
+    second: str
+    term: str | None = None
+    state: State | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table, or the state and reason of a section without one."""
+
+    title: str
+    table: Table | None
+    state: State | None
+
+
+def context(document: Document, limits: Limits) -> dict[str, Any]:
+    """Return the variables of ``rank.html``."""
+    over = window(document)
+    cards = findings.cards(document, over.which, over.unit)
+    named, total = parts_of(document)
+    bucket_parts = [Part(BUCKET[name], ns) for name, ns in named]
+    picture = timeline.picture(document, limits.marks)
+    return {
+        "document": document,
+        "window": over,
+        "title": lane_title(document),
+        "label": units.clean(str(document["lane"]["label"])),
+        "eyebrow": _eyebrow(document, over),
+        "verdict": verdict.sentence(document, over),
+        "warnings": capture.warnings(document),
+        "first": first_action(cards),
+        "figures": _figures(document, over),
+        "bar": bars.stack(bucket_parts, total, n=over.n),
+        "bar_legend": bars.legend(bucket_parts, total, n=over.n),
+        "bar_spoken": bars.spoken(bucket_parts, total),
+        "cards": cards,
+        "losses": _losses(document, over),
+        "questions": findings.questions(document, cards),
+        "timeline": picture,
+        "timeline_state": state(section(document, "timeline"))
+        or (None if picture else State("not applicable", "no step is shown")),
+        **_step(document, over),
+        **_tables(document, over, limits.rows),
+        **capture.context(document),
+    }
+
+
+def lane_title(document: Document) -> str:
+    """Name a lane: ``rank 3``, ``rank 3, GPU 1`` or its label."""
+    lane = document["lane"]
+    if lane["rank"] is None:
+        return units.clean(str(lane["label"]))
+    more = f", GPU {lane['device']}" if "-gpu" in str(lane["label"]) else ""
+    return f"rank {lane['rank']}{more}"
+
+
+def _eyebrow(document: Document, over: Window) -> list[str]:
+    lane, steps, taken = document["lane"], section(document, "steps"), document["capture"]
+    gpu = lane["gpu"] or {}
+    title = lane_title(document)
+    parts = [
+        title if lane["rank"] is None else f"R{title[1:]}",
+        f"{lane['host'] or 'host not recorded'}, GPU {lane['device']}",
+        gpu.get("name") or "GPU model not recorded",
+    ]
+    if over.unit == "step":
+        parts.append(f"{over.which}, {over.n} of {len(steps['items'])} kept")
+    else:
+        parts.append("whole capture")
+    when = taken.get("utc_start_ns")
+    parts.append(f"captured {units.utc(when)}" if when is not None else "capture time not recorded")
+    return [units.clean(str(part)) for part in parts]
+
+
+def first_action(cards: list[findings.Card]) -> findings.Card | None:
+    """Return the card to act on first: the largest bound that names a fix."""
+    return next((card for card in cards if card.fix), None)
+
+
+def _figures(document: Document, over: Window) -> list[Figure]:
+    buckets = document["buckets"]
+    computes = buckets["compute_only"] + buckets["compute_comm_overlap"]
+    hidden = buckets["compute_comm_overlap"]
+    return [
+        _step_figure(document, over),
+        mfu_figure(section(document, "mfu")),
+        _figure(
+            "GPU computes",
+            units.share(units.ratio(computes, buckets["window_ns"])),
+            f"{units.duration(round(computes / over.n))} of {over.each}; "
+            f"{units.duration(round(hidden / over.n))} of it hides communication",
+        ),
+        bounds_figure(document, over.period_ns, over.unit),
+        _explained(document, over),
+    ]
+
+
+def _figure(label: str, text: str, second: str, term: str | None = None) -> Figure:
+    number, _, unit = text.rpartition(units.NARROW) if units.NARROW in text else (text, "", "")
+    return Figure(label, number, unit, second, term)
+
+
+def _step_figure(document: Document, over: Window) -> Figure:
+    steps = section(document, "steps")
+    if over.unit == "capture":
+        return _figure(
+            "Capture", units.duration(over.ns), "first to last device work; no steps found", "step"
+        )
+    kept = [item["end_ns"] - item["start_ns"] for item in steps["items"] if item["kept"]]
+    median = steps["median_ns"] if steps["median_ns"] is not None else over.period_ns
+    second = f"median, n {over.n}; {units.spread(min(kept or [median]), max(kept or [median]))}"
+    return _figure("Step time", units.duration(median), second, "step")
+
+
+def mfu_figure(mfu: Mapping[str, Any]) -> Figure:
+    """Return MFU with its convention, or why there is none."""
+    why = state(mfu)
+    if why is None and mfu["mfu"] is None:
+        why = State("not applicable", "no peak known for this GPU and dtype")
+    if why:
+        return Figure("MFU", "", "", why.reason, "mfu", why)
+    second = [units.clean(str(mfu["convention"]))]
+    if mfu["tokens_per_s_per_gpu"] is not None:
+        second.append(f"{units.count(round(mfu['tokens_per_s_per_gpu']))} tok/s/GPU")
+    if mfu["peak_flops"] is not None:
+        second.append(
+            f"peak {units.decimal(mfu['peak_flops'] / 1e12)} TFLOP/s {units.clean(str(mfu['dtype']))}"
+        )
+    return _figure("MFU", units.share(mfu["mfu"]), "; ".join(second), "mfu")
+
+
+def bounds_figure(document: Document, period_ns: int, unit: str) -> Figure:
+    """Return the added bounds of findings in disjoint buckets."""
+    total, number = findings.added(document["findings"], period_ns)
+    if not number:
+        reason = (
+            "no finding with a bound of its own"
+            if document["findings"]
+            else "no findings were made"
+        )
+        return Figure("Bounds, added", "", "", reason, "bound", State("none", reason))
+    share = units.share(units.ratio(total, period_ns))
+    return _figure(
+        "Bounds, added",
+        f"≤ {units.duration(total)}",
+        f"{share} of the {unit}; {number} finding{'s' if number > 1 else ''} in disjoint buckets",
+        "bound",
+    )
+
+
+def _explained(document: Document, over: Window) -> Figure:
+    found = document["attribution"]
+    why = state(found)
+    if why:
+        return Figure("Explained", "", "", why.reason, None, why)
+    confidence = section(document, "steps").get("confidence")
+    second = f"{units.duration(round(found['unattributed_ns'] / over.n))} not attributed"
+    if confidence is not None:
+        second += f"; steps confidence {confidence:.2f}"
+    return _figure("Explained", units.share(1 - found["unattributed_frac"]), second)
+
+
+def _losses(document: Document, over: Window) -> list[dict[str, str]]:
+    """Return the five largest losses by cause, for pages without findings."""
+    rows = [row for row in rank_tables.causes(document, over) if row["ns"]]
+    split = {
+        "exposed_comm" if row["name"] in COMM_PART else "idle"
+        for row in rows
+        if row["level"] == "l2"
+    }
+    kept = [
+        row
+        for row in rows
+        if row["name"] not in ("compute_only", "compute_comm_overlap") and row["name"] not in split
+    ]
+    kept.sort(key=lambda row: (-row["ns"], row["name"]))
+    return [
+        {
+            "label": cause(row["name"]).label,
+            "bucket": "idle: " if row["name"] in IDLE_CAUSES else "",
+            "css": cause(row["name"]).css,
+            "amount": units.duration(round(row["ns"] / over.n)),
+            "share": units.share(row["share"]),
+        }
+        for row in kept[: findings.ON_TOP]
+    ]
+
+
+def _cause_parts(document: Document) -> list[Part]:
+    """Split every bucket by cause, for the second bar; causes of one group join."""
+    split, buckets = document["causes"], document["buckets"]
+    compute = split.get("compute") or {}
+    tensor = sum(ns for name, ns in compute.items() if name in rank_tables.TENSOR_CLASSES)
+    other = sum(compute.values()) - tensor
+    parts = [
+        Part(Word("tensor kernels", "tensor kernels", "compute"), tensor),
+        Part(Word("other kernels", "other kernels", "c-nontensor"), other),
+    ]
+    if not compute:
+        parts = [
+            Part(BUCKET[name], buckets[name]) for name in ("compute_only", "compute_comm_overlap")
+        ]
+    comm = split.get("exposed_comm") or {}
+    parts += [Part(COMM_PART[name], comm[name]) for name in COMM_PART if comm.get(name)]
+    if not any(comm.values()):
+        parts.append(Part(BUCKET["exposed_comm"], buckets["exposed_comm"]))
+    parts += [Part(BUCKET[name], buckets[name]) for name in ("exposed_mem", "graph_opaque")]
+    idle = split.get("idle") or {}
+    if not any(idle.values()):
+        return [*parts, Part(BUCKET["idle"], buckets["idle"])]
+    return parts + [_idle_group(letter, idle) for letter in LETTER_WORD]
+
+
+def _idle_group(letter: str, idle: Mapping[str, int]) -> Part:
+    """Join the causes that share a letter: twenty causes cannot be twenty fills."""
+    inside = [name for name, ns in idle.items() if ns and cause(name).letter == letter]
+    label = (
+        IDLE_CAUSE[inside[0]].label
+        if len(inside) == 1 and inside[0] in IDLE_CAUSE
+        else LETTER_WORD[letter]
+    )
+    return Part(
+        Word(label, label, LETTER_CSS[letter], None, letter), sum(idle[name] for name in inside)
+    )
+
+
+def _step(document: Document, over: Window) -> dict[str, Any]:
+    parts = _cause_parts(document)
+    steps = section(document, "steps")
+    mfu = section(document, "mfu")
+    source = STEP_SOURCE.get(steps.get("source", "none"), str(steps.get("source")))
+    return {
+        "cause_bar": bars.stack(parts, over.ns, n=over.n),
+        "cause_legend": bars.legend(parts, over.ns, n=over.n),
+        "causes": _cause_table(document, over),
+        "strip": strip.strip(document),
+        "falls": strip.waterfall(mfu),
+        "mfu": mfu,
+        "mfu_state": state(mfu),
+        "hfu": units.share(mfu["hfu"]) if mfu.get("hfu") is not None else None,
+        "steps": steps,
+        "steps_state": state(steps),
+        "steps_source": units.clean(source),
+        "dropped": [
+            {
+                "name": row["number"] if row["number"] is not None else row["index"],
+                "reason": units.clean(row["reason"]),
+            }
+            for row in (steps.get("dropped") or ())[:20]
+        ],
+    }
+
+
+def _cause_table(document: Document, over: Window) -> Table:
+    rows = rank_tables.causes(document, over)
+    longest = max((row["share"] for row in rows), default=0) or 1
+    kept = [
+        item["buckets"] for item in section(document, "steps").get("items") or () if item["kept"]
+    ]
+    shaped = []
+    for row in rows:
+        word = cause(row["name"])
+        ranges = [buckets[row["name"]] for buckets in kept if row["name"] in buckets]
+        shaped.append(
+            {
+                **row,
+                "cause": Cell(
+                    word.label,
+                    csv=row["name"],
+                    css=word.css,
+                    letter=word.letter,
+                    href=f"#g-{word.term}" if word.term else None,
+                ),
+                "min_ns": min(ranges) if ranges else Cell("", value=""),
+                "max_ns": max(ranges) if ranges else Cell("", value=""),
+                "bar": [bars.track(word.css, 0, row["share"] / longest)],
+            }
+        )
+    total = {
+        "cause": Cell("Window, sums exactly", csv="window_ns"),
+        "ns": over.ns,
+        "share": 1.0,
+        "min_ns": Cell("", value=""),
+        "max_ns": Cell("", value=""),
+        "bar": [],
+        "level": "tot",
+    }
+    spreads = (Column("min_ns", "Min", "ns", wide=True), Column("max_ns", "Max", "ns", wide=True))
+    if over.n == 1:
+        spreads = ()
+    return build(
+        "t-causes",
+        "By bucket and cause",
+        (
+            Column("cause", "Bucket and cause"),
+            Column("ns", f"Per {over.unit}", "ns", per=over.n),
+            Column("share", f"Of {over.unit}", "share"),
+            *spreads,
+            Column("bar", f"0 – {units.share(longest)} of the {over.unit}", "bar", wide=True),
+        ),
+        [*shaped, total],
+        note=f"{'Min and max: ' + over.text + '. ' if spreads else ''}"
+        "Shares are rounded row by row and may differ from the sum by 0.1.",
+    )
+
+
+def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
+    made = {
+        "kernels": ("Top kernels", rank_tables.kernels(document, over, rows), "kernels"),
+        "classes": ("By class", rank_tables.classes(document, over), "kernels"),
+        "phases": ("By phase", rank_tables.phases(document, over), "kernels"),
+        "streams": ("Streams", rank_tables.streams(document, min(rows, 40)), "streams"),
+        "collectives": (
+            "Collectives",
+            rank_tables.collectives(document, over, min(rows, 60)),
+            "collectives",
+        ),
+        "syncs": ("Blocking calls", rank_tables.syncs(document, over, min(rows, 50)), "syncs"),
+        "gaps": ("Longest gaps", rank_tables.gaps(document, min(rows, 100)), "gaps"),
+        "memory": ("Memory operations", rank_tables.memory(document, over), "memory"),
+        "api": (
+            "CUDA calls",
+            rank_tables.calls(document, "api", "CUDA calls", min(rows, 60)),
+            "api",
+        ),
+        "os_calls": (
+            "OS calls",
+            rank_tables.calls(document, "os_calls", "OS calls", min(rows, 40)),
+            "os_calls",
+        ),
+        "nvtx": ("NVTX ranges", rank_tables.nvtx(document, rows), "nvtx"),
+    }
+    unclassified = section(document, "kernels").get("unclassified") or ()
+    return {
+        "blocks": {
+            name: Block(title, table, state(section(document, source)))
+            for name, (title, table, source) in made.items()
+        },
+        "unclassified": [
+            {
+                "name": units.shorten(units.clean(row["name"]), 120),
+                "work": units.duration(row["work_ns"]),
+            }
+            for row in unclassified[:20]
+        ],
+        "overlap": section(document, "overlap"),
+        "overlap_state": state(section(document, "overlap")),
+    }

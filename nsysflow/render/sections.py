@@ -1,0 +1,98 @@
+"""Read sections of a result document: their state, their items, and what a lack of them says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nsysflow.model import BUCKETS
+from nsysflow.render import units
+from nsysflow.render.words import STATUS
+
+Document = Mapping[str, Any]
+_ABSENT = {"status": "not_applicable", "reason": "not in this document"}
+
+
+@dataclass(frozen=True)
+class State:
+    """Why a section shows no numbers: a chip and the reason beside it."""
+
+    chip: str
+    reason: str
+
+
+def section(document: Document, name: str) -> Mapping[str, Any]:
+    """Return a section; one that an older document lacks says so instead of failing the page."""
+    found = document[name] if name in document else _ABSENT
+    return found if isinstance(found, Mapping) else _ABSENT
+
+
+def state(found: Mapping[str, Any]) -> State | None:
+    """Return the state of a section that is not ``ok``, None for one that is."""
+    status = found.get("status", "ok")
+    if status == "ok":
+        return None
+    return State(STATUS.get(status, status), units.clean(found.get("reason") or ""))
+
+
+def items(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """Return the rows of a section that is a list; none where it is not ``ok``."""
+    return found.get("items") or () if state(found) is None else ()
+
+
+@dataclass(frozen=True)
+class Window:
+    """What all numbers of a lane's page are measured over.
+
+    ``ns`` is the sum of the kept windows, ``n`` their number, ``period_ns`` = ns / n.
+    ``unit`` is the word for one of them: step, or capture where no steps were found.
+    """
+
+    ns: int
+    n: int
+    period_ns: int
+    unit: str
+    which: str
+
+    @property
+    def each(self) -> str:
+        """``each step`` or ``the capture``."""
+        return "each step" if self.unit == "step" else "the capture"
+
+    @property
+    def text(self) -> str:
+        """How the page states n and window beside a figure."""
+        return f"n {self.n}, {self.which}" if self.which else f"n {self.n}"
+
+
+def window(document: Document) -> Window:
+    """Read the measured window of a rank document."""
+    steps = section(document, "steps")
+    total = document["buckets"]["window_ns"]
+    n = steps.get("kept") or 1
+    whole = steps.get("source", "none") == "none"
+    return Window(
+        ns=total,
+        n=n,
+        period_ns=round(total / n),
+        unit="capture" if whole else "step",
+        which="whole capture" if whole else _which(steps),
+    )
+
+
+def _which(steps: Mapping[str, Any]) -> str:
+    kept = [item for item in steps.get("items") or () if item["kept"]]
+    named = [item["number"] for item in kept]
+    if not kept:
+        return ""
+    if all(number is not None for number in named):
+        return f"steps {units.numbers(named)}"
+    return f"windows {units.numbers([item['index'] for item in kept])}"
+
+
+def parts_of(document: Document) -> tuple[list[tuple[str, int]], int]:
+    """Return the six buckets with their totals, and the window they sum to."""
+    buckets = document["buckets"]
+    total = buckets["window_ns"]
+    return [(name, buckets[name]) for name in BUCKETS], total

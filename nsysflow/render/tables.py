@@ -1,0 +1,161 @@
+"""Tables as the templates draw them: typed columns in, written cells out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nsysflow.render import units
+from nsysflow.render.bars import Segment
+from nsysflow.render.words import Word
+
+NUMERIC = frozenset({"ns", "count", "share", "size", "rate", "decimal"})
+_FILTER_FROM = 7
+_TITLE_FROM = 48
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column. ``key`` is the contract's name, used in CSV.
+
+    ``kind``: text, long (may wrap), name (monospaced, cut), mark (a Word), bar (Segments), yesno,
+    or one of NUMERIC. ``per`` divides what is shown (not what is sorted and exported). ``null`` is what a
+    cell without a value says; ``quiet`` where that is an answer ("none") and nothing is unknown.
+    """
+
+    key: str
+    title: str
+    kind: str = "text"
+    per: int = 1
+    null: str = "not known"
+    quiet: bool = False
+    wide: bool = False
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the column is right-aligned and sorts by value."""
+        return self.kind in NUMERIC
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell: its text, the bare value behind it, and how it is marked."""
+
+    text: str = ""
+    value: str | None = None
+    csv: str | None = None
+    title: str | None = None
+    missing: bool = False
+    quiet: bool = False
+    css: str | None = None
+    letter: str = ""
+    href: str | None = None
+    bar: tuple[Segment, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """Cells in column order; ``id`` for links into the row; ``level`` 1 and 2 indent, total ends."""
+
+    cells: tuple[Cell, ...]
+    id: str | None = None
+    level: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with its caption above and its note below."""
+
+    id: str
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    filter: bool = False
+    csv: bool = True
+    headers: tuple[str, ...] = field(default=())
+
+
+def build(  # noqa: PLR0913 - a table has that many parts, all named by the caller
+    table_id: str,
+    caption: str,
+    columns: Sequence[Column],
+    items: Sequence[Mapping[str, Any]],
+    *,
+    note: str = "",
+    plain: bool = False,
+) -> Table:
+    """Write a table from rows of values under the columns' keys (and ``id``, ``level``)."""
+    shared = {c.key: _unit(c, items) for c in columns}
+    rows = tuple(
+        Row(
+            tuple(_cell(c, item.get(c.key), shared[c.key]) for c in columns),
+            item.get("id"),
+            item.get("level", ""),
+        )
+        for item in items
+    )
+    return Table(
+        id=table_id,
+        caption=caption,
+        columns=tuple(columns),
+        rows=rows,
+        note=note,
+        filter=not plain and len(rows) >= _FILTER_FROM,
+        csv=not plain,
+        headers=tuple(_header(c, shared[c.key]) for c in columns),
+    )
+
+
+def _unit(column: Column, items: Sequence[Mapping[str, Any]]) -> units.Unit | None:
+    if column.kind != "ns":
+        return None
+    values = [item.get(column.key) for item in items]
+    return units.column_unit([round(v / column.per) for v in values if isinstance(v, (int, float))])
+
+
+def _header(column: Column, unit: units.Unit | None) -> str:
+    return f"{column.title}, {unit.name}" if unit else column.title
+
+
+def _cell(column: Column, value: Any, unit: units.Unit | None) -> Cell:  # noqa: ANN401
+    if isinstance(value, Cell):
+        return value
+    if value is None:
+        return Cell(
+            column.null, value="" if column.numeric else None, missing=True, quiet=column.quiet
+        )
+    if column.numeric:
+        return Cell(_number(column, value, unit), value=str(value))
+    return _words(column.kind, value)
+
+
+def _number(column: Column, value: float, unit: units.Unit | None) -> str:
+    shown = value / column.per
+    if column.kind == "ns":
+        if value and not round(shown):
+            return f"<0.1{units.NARROW}µs"
+        return unit.text(round(shown)) if unit else units.duration(round(shown))
+    if column.kind == "count":
+        return units.count(int(value)) if column.per == 1 else units.decimal(shown)
+    if column.kind == "size":
+        return units.size(round(shown))
+    return {"share": units.share, "rate": units.rate, "decimal": units.decimal}[column.kind](shown)
+
+
+def _words(kind: str, value: Any) -> Cell:  # noqa: ANN401
+    if kind == "bar":
+        return Cell(bar=tuple(value))
+    if kind == "mark":
+        word: Word = value
+        return Cell(word.label, css=word.css, letter=word.letter)
+    if kind == "yesno":
+        return Cell("yes" if value else "no")
+    return name_cell(str(value)) if kind == "name" else Cell(units.clean(str(value)))
+
+
+def name_cell(text: str, limit: int = units.NAME_LIMIT) -> Cell:
+    """Write a name from the trace; the full text (up to ``limit``) is in the cell for copying."""
+    shown = units.shorten(units.clean(text), limit)
+    return Cell(shown, title=shown if len(shown) > _TITLE_FROM else None)
