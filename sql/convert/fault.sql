@@ -1,0 +1,16 @@
+-- fault: how many rows of an event table were left out, and why.
+--
+-- Question: how much of what was recorded cannot be used?
+-- Grain:    one row per reason
+-- Needs:    _raw_times
+-- Params:
+--   $limit_ns BIGINT   longest believable duration, NULL if unknown
+-- Columns:
+--   fault   VARCHAR   no_timestamp or impossible_duration
+--   number  BIGINT
+SELECT
+    time_fault(start_ns, end_ns, $limit_ns) AS fault,
+    count(*) AS number
+FROM _raw_times
+WHERE time_fault(start_ns, end_ns, $limit_ns) IS NOT NULL
+GROUP BY fault
