@@ -1,0 +1,241 @@
+"""Spread independent calls over processes or a Dask cluster; one that fails costs itself only."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import signal
+import traceback
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    Future,
+    ProcessPoolExecutor,
+    as_completed,
+    wait,
+)
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from nsysflow import machine
+from nsysflow.errors import EXIT_INTERRUPTED, NsysflowError, UsageError
+from nsysflow.settings import Limits
+
+Call = tuple[Any, ...]
+Function = Callable[..., Any]
+
+# Below this DuckDB cannot even hold its own blocks for a scan.
+_LEAST_MEMORY = 64_000_000
+# Enough for ten million kernels; what does not fit spills to disk.
+_USUAL_MEMORY = 1_000_000_000
+_GRACE_S = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one call: its value, or the error and (a fault of ours only) its traceback."""
+
+    value: Any = None
+    error: NsysflowError | None = None
+    trace: str | None = None
+
+
+class TaskError(NsysflowError):
+    """Something that nsysflow did not expect while it worked on one input."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Where calls run. ``memory_bytes`` is for all of them together; None: what the machine has."""
+
+    jobs: int | None = None
+    memory_bytes: int | None = None
+    scheduler: str | None = None
+    scheduler_file: Path | None = None
+
+    @property
+    def clustered(self) -> bool:
+        """Whether a Dask scheduler was named."""
+        return self.scheduler is not None or self.scheduler_file is not None
+
+    def limits(self, tasks: int, temp_dir: Path) -> Limits:
+        """Return what each of ``tasks`` calls may use, running side by side."""
+        side_by_side = max(1, min(self.jobs or machine.cores(), tasks))
+        if self.memory_bytes is None:
+            memory = min(_USUAL_MEMORY, machine.memory_bytes() // 2 // side_by_side)
+        else:
+            memory = self.memory_bytes // side_by_side
+        if memory < _LEAST_MEMORY:
+            raise UsageError(
+                f"{memory // 10**6} MB for each of {side_by_side} processes is too little",
+                hint="raise --memory-limit or lower --jobs",
+            )
+        threads = 1 if self.clustered else max(1, machine.cores() // side_by_side)
+        return Limits(threads=threads, memory_bytes=memory, temp_dir=temp_dir)
+
+    def run(
+        self, function: Function, calls: Sequence[Call], shared: Path
+    ) -> Iterator[tuple[int, Outcome]]:
+        """Yield (position in ``calls``, outcome) as calls end.
+
+        ``function`` and what it takes and gives must pickle. ``shared`` is the folder that every
+        worker of a cluster has to see.
+        """
+        jobs = self.jobs or machine.cores()
+        if self.clustered:
+            yield from _on_cluster(self, function, calls, shared)
+        elif jobs == 1 or len(calls) == 1:
+            for index, call in enumerate(calls):
+                yield index, guarded(function, call)
+        else:
+            yield from _in_processes(min(jobs, len(calls)), function, calls)
+
+
+def guarded(function: Function, call: Call) -> Outcome:
+    """Call, and return the failure instead of raising it: not every exception can be pickled."""
+    try:
+        return Outcome(value=function(*call))
+    except NsysflowError as error:
+        return Outcome(error=error)
+    except Exception as error:  # noqa: BLE001 - a fault on one input must not cost the others
+        return Outcome(error=_fault(error), trace=traceback.format_exc())
+
+
+def _fault(error: Exception) -> TaskError:
+    name = type(error).__name__
+    if isinstance(error, MemoryError) or "OutOfMemory" in name:
+        return TaskError("out of memory", hint="raise --memory-limit or lower --jobs")
+    text = " ".join(str(error).split())
+    return TaskError(f"nsysflow fault: {name}: {text}"[:400], hint="rerun with --debug")
+
+
+def _died() -> Outcome:
+    return Outcome(
+        error=TaskError(
+            "its worker process was killed, most often for want of memory",
+            hint="lower --jobs or set --memory-limit",
+        )
+    )
+
+
+def _in_processes(
+    jobs: int, function: Function, calls: Sequence[Call]
+) -> Iterator[tuple[int, Outcome]]:
+    queue = deque(range(len(calls)))
+    while queue:
+        # A dying process takes the whole pool along, without telling whose call killed it.
+        suspects = yield from _until_broken(jobs, function, calls, queue)
+        for index in suspects:
+            yield from _until_dead(function, calls, index)
+
+
+def _until_dead(
+    function: Function, calls: Sequence[Call], index: int
+) -> Iterator[tuple[int, Outcome]]:
+    if (yield from _until_broken(1, function, calls, deque([index]))):
+        yield index, _died()
+
+
+def _until_broken(
+    jobs: int, function: Function, calls: Sequence[Call], queue: deque[int]
+) -> Iterator[tuple[int, Outcome]]:
+    """Work through ``queue``; return the calls that were running when a worker died, if one did."""
+    # Spawned, not forked: the parent may hold threads of DuckDB and Arrow that a fork would break.
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_on_signal)
+    running: dict[Future[Outcome], int] = {}
+    finished = False
+    try:
+        while queue or running:
+            while queue and len(running) < jobs:
+                index = queue.popleft()
+                running[pool.submit(guarded, function, calls[index])] = index
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+                return sorted(running.values())
+            for future in done:
+                yield running.pop(future), _outcome(future)
+        finished = True
+    except BrokenProcessPool:
+        return sorted([*running.values(), index])
+    finally:
+        _end(pool, kill=not finished)
+    return []
+
+
+def _outcome(future: Future[Outcome]) -> Outcome:
+    error = future.exception()
+    return future.result() if error is None else Outcome(error=_fault(Exception(error)))
+
+
+def _end(pool: ProcessPoolExecutor, *, kill: bool) -> None:
+    workers = multiprocessing.active_children() if kill else []
+    for worker in workers:
+        worker.terminate()
+    for worker in workers:
+        worker.join(_GRACE_S)
+        if worker.is_alive():
+            worker.kill()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _leave_on_signal() -> None:
+    # As an exception, so that what the task started (nsys) is ended on the way out.
+    def leave(_number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(EXIT_INTERRUPTED)
+
+    signal.signal(signal.SIGINT, leave)
+    signal.signal(signal.SIGTERM, leave)
+
+
+def _on_cluster(
+    pool: Pool, function: Function, calls: Sequence[Call], shared: Path
+) -> Iterator[tuple[int, Outcome]]:
+    with _client(pool) as client:
+        _check_shared(client, shared)
+        # pure=False, or Dask answers a repeated call from memory without doing it.
+        executor = client.get_executor(pure=False)
+        futures = {
+            executor.submit(guarded, function, call): index for index, call in enumerate(calls)
+        }
+        with contextlib.ExitStack() as stack:
+            stack.callback(executor.shutdown, wait=False)
+            for future in as_completed(futures):
+                died = type(future.exception()).__name__ == "KilledWorker"
+                yield futures[future], _died() if died else _outcome(future)
+
+
+def _client(pool: Pool) -> Any:  # noqa: ANN401 - a distributed.Client, which may not be installed
+    try:
+        from distributed import Client  # noqa: PLC0415 - an extra
+    except ImportError as error:
+        raise UsageError(
+            "--scheduler needs Dask, which is not installed", hint="pip install 'nsysflow[dask]'"
+        ) from error
+    where = str(pool.scheduler or pool.scheduler_file)
+    if pool.scheduler_file is not None and not pool.scheduler_file.is_file():
+        # Dask would wait for it without end.
+        raise UsageError(f"no Dask scheduler wrote {where}", hint="start it, or use --scheduler")
+    try:
+        if pool.scheduler is not None:
+            return Client(pool.scheduler, timeout=30)
+        return Client(scheduler_file=str(pool.scheduler_file), timeout=30)
+    except (OSError, ValueError) as error:
+        text = " ".join(str(error).split())
+        raise UsageError(f"no Dask scheduler answers at {where}: {text}") from error
+
+
+def _check_shared(client: Any, shared: Path) -> None:  # noqa: ANN401 - see _client
+    seen = client.run(Path.exists, shared.absolute())
+    blind = sorted(str(worker) for worker, sees in seen.items() if not sees)
+    if not seen:
+        raise UsageError("the Dask scheduler has no worker", hint="start dask worker processes")
+    if blind:
+        raise UsageError(
+            f"Dask worker {blind[0]} does not see {shared}",
+            hint="the output folder must lie on a file system that all workers share",
+        )
