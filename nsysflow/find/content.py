@@ -5,14 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from nsysflow.find.names import Kind
+from nsysflow.find.names import Kind
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _EXPORT_TABLE = "META_DATA_EXPORT"

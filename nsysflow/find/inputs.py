@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsysflow.errors import NothingUsableError, UsageError
 from nsysflow.find import names, twins
 from nsysflow.find.content import is_sqlite
 from nsysflow.find.walk import Entry, Walk, member_names, reason, search
 from nsysflow.natural import natural_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 LOOKED_FOR = ".nsys-rep, .sqlite and parquetdir (_pqtdir) exports, each also as .zst or .gz"
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from nsysflow.find.content import reports_named
 from nsysflow.find.names import STREAM_SUFFIX, Form, Kind
 from nsysflow.natural import natural_key
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 # Plain before packed, and what opens fastest before what has to be unpacked first.
 _PREFERENCE: tuple[tuple[Form, str | None], ...] = (

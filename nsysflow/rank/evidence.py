@@ -47,7 +47,7 @@ class Evidence:
     def world_size(self, capture: Mapping[str, Any]) -> int | None:
         """Return the ranks of the whole job, as far as the environment can know them."""
         values = _ranks(capture).get("env") or {}
-        if not values:
+        if not values and not _ranks(capture).get("nccl"):
             return _number(_ranks(capture).get("world_size"))
         # A launcher above several processes may have a size of its own: the number of nodes.
         alone = str(capture["trace"]) in self.alone
