@@ -324,6 +324,7 @@ def test_two_files_that_claim_one_rank() -> None:
     assert "rank 2 is claimed by more than one process" in found.several_jobs
     assert "node1_rank2.sqlite, trace.rank2.sqlite" in found.several_jobs
     assert found.missing_ranks is None
+    assert found.ranks_usable == 8
 
 
 def test_a_local_rank_in_the_name_shows_as_a_conflict() -> None:
@@ -603,6 +604,22 @@ def test_two_processes_on_one_gpu() -> None:
     assert [lane.shared_gpu for lane in apart.lanes] == [True, True, False]
 
 
+def test_without_a_uuid_the_bus_of_a_host_is_the_gpu() -> None:
+    def shared(hosts: tuple[str | None, str | None], buses: tuple[int, int]) -> list[bool]:
+        found = table(
+            *(
+                capture(f"rank{n}", host=host, start=NOW, gpus=[gpu(bus, None)])
+                for n, (host, bus) in enumerate(zip(hosts, buses, strict=True))
+            )
+        )
+        return [lane.shared_gpu for lane in found.lanes]
+
+    assert shared(("h", "h"), (1, 1)) == [True, True]
+    assert shared(("h", "h"), (1, 2)) == [False, False]
+    assert shared(("h", "i"), (1, 1)) == [False, False]
+    assert shared((None, None), (1, 1)) == [False, False]
+
+
 def test_one_gpu_at_different_times_is_not_shared() -> None:
     one = [gpu(0, "aaaa")]
     found = table(
@@ -629,6 +646,7 @@ def test_hosts_are_numbered_in_natural_order() -> None:
         capture(f"rank{n}", host=host) for n, host in enumerate(("node10", "node2", None, "node2"))
     ]
     assert [lane.host for lane in table(*captures).lanes] == ["host-2", "host-1", None, "host-1"]
+    assert table(*captures).hosts == {"node2": "host-1", "node10": "host-2"}
     shown = table(*captures, redact=False)
     assert [lane.host for lane in shown.lanes] == ["node10", "node2", None, "node2"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from nsysflow.find import trace_stem
@@ -15,36 +15,41 @@ from nsysflow.rank.lane import Lane
 _LONGEST_STEM = 60
 
 
-def labelled(lanes: Sequence[Lane]) -> list[Lane]:
-    """Return the lanes with ``label`` set; it does not depend on their order."""
+def labelled(lanes: Sequence[Lane], hosts: Mapping[str, str] | None = None) -> list[Lane]:
+    """Return the lanes with ``label`` set; it does not depend on their order.
+
+    ``hosts`` maps host names to the labels that are shown for them.
+    """
     per_rank = Counter(lane.rank for lane in lanes)
-    lanes = [replace(lane, label=_base(lane, per_rank[lane.rank])) for lane in lanes]
-    lanes = _told_apart(lanes, per_rank, lambda lane: lane.file)
+    masker = Masker(hosts)
+    base = {(lane.trace, lane.lane): _base(lane, per_rank[lane.rank], masker) for lane in lanes}
+    lanes = [replace(lane, label=base[lane.trace, lane.lane]) for lane in lanes]
+    lanes = _told_apart(lanes, base, lambda lane: lane.file)
     # What the path leaves alike are lanes of one file.
-    return _told_apart(lanes, per_rank, lambda lane: f"{lane.file}#{lane.pid}#{lane.lane}")
+    return _told_apart(lanes, base, lambda lane: f"{lane.file}#{lane.pid}#{lane.lane}")
 
 
 def _told_apart(
-    lanes: Sequence[Lane], per_rank: Counter[int | None], identity: Callable[[Lane], str]
+    lanes: Sequence[Lane], base: Mapping[tuple[str, int], str], identity: Callable[[Lane], str]
 ) -> list[Lane]:
     taken = Counter(lane.label.lower() for lane in lanes)
     return [
         lane
         if taken[lane.label.lower()] == 1
-        else replace(lane, label=f"{_base(lane, per_rank[lane.rank])}-{_digest(identity(lane))}")
+        else replace(lane, label=f"{base[lane.trace, lane.lane]}-{_digest(identity(lane))}")
         for lane in lanes
     ]
 
 
-def _base(lane: Lane, lanes_of_rank: int) -> str:
+def _base(lane: Lane, lanes_of_rank: int, masker: Masker) -> str:
     if lane.rank is None:
-        return f"{_stem(lane.file)}-pid{lane.pid}-gpu{lane.device}"
+        return f"{_stem(lane.file, masker)}-pid{lane.pid}-gpu{lane.device}"
     return f"{lane.rank:04d}" + (f"-gpu{lane.device}" if lanes_of_rank > 1 else "")
 
 
-def _stem(file: str) -> str:
+def _stem(file: str, masker: Masker) -> str:
     # A label stands in every link: what may not be shown must not get into it either.
-    plain = Masker().text(trace_stem(file))
+    plain = masker.text(trace_stem(file))
     return re.sub(r"[^A-Za-z0-9._-]+", "_", plain)[:_LONGEST_STEM] or "trace"
 
 

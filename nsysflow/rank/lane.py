@@ -35,8 +35,9 @@ class RankTable:
     """All lanes of a run, known ranks first, and what is wrong with them as a set.
 
     ``conflicts``: {rank, labels, sources} of every rank that two processes claim.
-    ``ranks_usable`` counts each rank once however many lanes it has, and each unknown lane.
+    ``ranks_usable`` counts a process once however many GPUs it has, unless each is a rank.
     ``notes`` are lines a person should read: evidence that disagrees, evidence not used.
+    ``hosts``: recorded host name -> the label to show, also for ``Masker``.
     """
 
     lanes: tuple[Lane, ...]
@@ -46,6 +47,7 @@ class RankTable:
     ranks_usable: int
     several_jobs: str | None
     notes: tuple[str, ...] = ()
+    hosts: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

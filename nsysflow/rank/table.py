@@ -163,9 +163,10 @@ def _table(
         conflicts=tuple(twice),
         missing_ranks=missing,
         ranks_expected=expected,
-        ranks_usable=len(ranks) + len(unknown),
+        ranks_usable=len({(lane.trace, lane.pid, lane.rank) for lane in lanes}),
         several_jobs=several,
         notes=(*found.notes, *_disagreements(lanes)),
+        hosts=_host_labels(seats, redact=settings.redact),
     )
 
 
