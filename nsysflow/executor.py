@@ -7,7 +7,7 @@ import multiprocessing
 import signal
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import (
     FIRST_COMPLETED,
     Future,
@@ -142,7 +142,7 @@ def _until_dead(
 
 def _until_broken(
     jobs: int, function: Function, calls: Sequence[Call], queue: deque[int]
-) -> Iterator[tuple[int, Outcome]]:
+) -> Generator[tuple[int, Outcome], None, list[int]]:
     """Work through ``queue``; return the calls that were running when a worker died, if one did."""
     # Spawned, not forked: the parent may hold threads of DuckDB and Arrow that a fork would break.
     context = multiprocessing.get_context("spawn")

@@ -148,7 +148,8 @@ def _table(
     settings: Settings,
     failed: Sequence[str],
 ) -> RankTable:
-    lanes = sorted(labelled(lanes), key=_order)
+    hosts = _host_labels(seats, redact=settings.redact)
+    lanes = sorted(labelled(lanes, hosts), key=_order)
     twice = jobs.conflicts(lanes, {seat.key: seat.process for seat in seats})
     worlds = _worlds(seats, found)
     several = jobs.several_jobs(lanes, twice, worlds, {seat.file: seat.cluster for seat in seats})
@@ -166,7 +167,7 @@ def _table(
         ranks_usable=len({(lane.trace, lane.pid, lane.rank) for lane in lanes}),
         several_jobs=several,
         notes=(*found.notes, *_disagreements(lanes)),
-        hosts=_host_labels(seats, redact=settings.redact),
+        hosts=hosts,
     )
 
 

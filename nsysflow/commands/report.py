@@ -1,0 +1,53 @@
+"""``nsysflow report``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from nsysflow import options
+
+
+@click.command(short_help="Find, convert, analyse and render a run.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@options.output
+@click.option(
+    "--markdown", metavar="FILE|-", help="Also write the summary as Markdown; - is stdout."
+)
+@click.option("--open", "open_page", is_flag=True, help="Show the index in the browser.")
+@options.config
+@options.reading
+@options.work
+@options.everywhere
+@click.pass_context
+def report(
+    context: click.Context,
+    /,
+    runs: tuple[Path, ...],
+    output: Path | None,
+    markdown: str | None,
+    open_page: bool,
+    **asked: Any,
+) -> int:
+    """Find the traces of RUN (a folder or files), convert, analyse and render them."""
+    from nsysflow import outdir, pipeline, summary
+    from nsysflow.commands.convert import convert_runs
+
+    console = options.console_of(context)
+    out, plan, made = convert_runs(console, runs, output, asked)
+    result = pipeline.analyse(out, plan, made)
+    index = pipeline.draw(out, plan)
+    if markdown == "-":
+        console.out(summary.markdown(result))
+    else:
+        console.out(summary.terminal(result, console.bold))
+        console.out(f"\n{index}")
+    if markdown not in (None, "-"):
+        outdir.write_text(Path(markdown), summary.markdown(result) + "\n")
+    if open_page:
+        import webbrowser
+
+        webbrowser.open(index.as_uri())
+    return pipeline.exit_code(row["status"] for row in result["run"]["inputs"])

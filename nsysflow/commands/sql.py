@@ -1,0 +1,102 @@
+"""``nsysflow sql``: questions to the store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from nsysflow import options
+from nsysflow.console import Console, write
+from nsysflow.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@click.command(short_help="Ask the store of a run a question in DuckDB SQL.")
+@click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("query", required=False)
+@click.option(
+    "-f",
+    "--file",
+    "file",
+    metavar="FILE",
+    help="Read the query from FILE.",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "csv", "json", "parquet"]),
+    default="table",
+    show_default=True,
+    help="How rows are written.",
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the rows to FILE instead of stdout.",
+)
+@options.everywhere
+@click.pass_context
+def sql(
+    context: click.Context,
+    /,
+    run: Path,
+    query: str | None,
+    file: Path | None,
+    form: str,
+    output: Path | None,
+) -> None:
+    """Run one SELECT, DESCRIBE or EXPLAIN over the tables of RUN (a run or an output folder).
+
+    Each table unites all traces; its column `trace` says which. Without a QUERY the tables and
+    their columns are listed. Nothing outside the store can be read, nothing can be written.
+    """
+    import tempfile
+
+    from nsysflow import query as asking
+    from nsysflow.executor import Pool
+
+    if query is not None and file is not None:
+        raise UsageError("a query and -f FILE were both given", hint="give one of them")
+    if form == "parquet" and output is None:
+        raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
+    store = _store(options.console_of(context), run)
+    text = file.read_text(encoding="utf-8") if file is not None else query
+    with tempfile.TemporaryDirectory() as scratch:
+        connection = asking.connect(store, Pool().limits(1, Path(scratch)))
+        rows = asking.catalogue(store) if text is None else asking.run(connection, text)
+        _write(rows, form, output)
+
+
+def _store(console: Console, run: Path) -> Path:
+    """Return the store of an output folder, or of a run, which is converted if it has none."""
+    from nsysflow import outdir
+    from nsysflow.commands.convert import convert_runs
+    from nsysflow.find import find_inputs
+
+    if not (run / outdir.MARKER).is_file():
+        found = find_inputs([run])
+        folder = outdir.default(found.folder, found.name)
+        if not (folder / outdir.MARKER).is_file():
+            console.note(f"{run} is not converted yet: converting it into {folder}")
+            return convert_runs(console, (run,), None, {})[0].store
+        run = folder
+    return outdir.existing(run, "convert RUN").store
+
+
+def _write(rows: pa.RecordBatchReader, form: str, output: Path | None) -> None:
+    from nsysflow import outdir
+    from nsysflow import rows as writing
+
+    if output is None:
+        writing.write_text(rows, form, write)
+    elif form == "parquet":
+        outdir.write_whole(output, lambda made: writing.write_parquet(rows, made))
+    else:
+        outdir.write_whole(output, lambda made: writing.write_file(rows, form, made))

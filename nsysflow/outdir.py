@@ -1,0 +1,164 @@
+"""The folder that nsysflow writes: its marker, its store, and writes that are whole or absent."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsysflow import __version__
+from nsysflow.errors import UsageError
+from nsysflow.model import STORE_FORMAT
+
+MARKER = ".nsysflow"
+LOG = "nsysflow.log"
+FOLDER = "nsysflow-report"
+_STORE_README = """\
+What nsysflow read from the captures, as Parquet. NOT MASKED: host names, paths, thread names and
+annotation texts stand here as they were recorded. Share the pages, not this folder.
+It can be deleted; the next `nsysflow report` makes it again. Ask it with `nsysflow sql`.
+"""
+
+
+def default(folder: Path | None, name: str) -> Path:
+    """Return where the output goes when nobody said: in the run folder, else beside the caller."""
+    if folder is not None and os.access(folder, os.W_OK):
+        return folder / FOLDER
+    return Path(f"{FOLDER}-{name}")
+
+
+@dataclass(frozen=True)
+class OutDir:
+    """An output folder that exists and is ours."""
+
+    path: Path
+
+    @property
+    def store(self) -> Path:
+        """The folder of what was read from the traces."""
+        return self.path / "store"
+
+    @property
+    def log(self) -> Path:
+        """The log, which may differ between two equal runs."""
+        return self.path / LOG
+
+    def documents(self) -> list[Path]:
+        """Return the rank documents that lie here, by name."""
+        return sorted(self.path.glob("rank-*.json"))
+
+    def keep_only(self, names: Iterable[str], patterns: Iterable[str]) -> None:
+        """Remove what an earlier run left under ``patterns`` and this one does not make."""
+        kept = set(names)
+        for pattern in patterns:
+            for path in self.path.glob(pattern):
+                if path.name not in kept and not path.is_dir():
+                    path.unlink()
+
+
+def create(path: Path) -> OutDir:
+    """Make or take over ``path`` for writing.
+
+    Raises:
+        UsageError: it is not ours, cannot be written, or holds the store of a newer nsysflow.
+    """
+    # Absolute, because a worker on another machine has another working directory.
+    path = path.absolute()
+    _refuse_foreign(path)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        write_text(path / MARKER, f"nsysflow {__version__} made this folder and may rewrite it\n")
+        _fit_store(path / "store")
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be written: {error.strerror}", hint="choose another with -o DIR"
+        ) from error
+    return OutDir(path)
+
+
+def existing(path: Path, need: str) -> OutDir:
+    """Return ``path`` as an output folder to read; ``need`` is the command that would make it.
+
+    Raises:
+        UsageError: nothing of ours is there, or another version's store.
+    """
+    if not (path / MARKER).is_file():
+        raise UsageError(f"{path} holds no output of nsysflow", hint=f"run nsysflow {need} first")
+    found = _format(path / "store")
+    if found is not None and found != STORE_FORMAT:
+        raise UsageError(
+            f"the store in {path} has format {found}, this nsysflow reads {STORE_FORMAT}",
+            hint=_newer_hint(found),
+        )
+    return OutDir(path.absolute())
+
+
+def _refuse_foreign(path: Path) -> None:
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file", hint="choose another folder with -o DIR")
+    if path.is_dir() and any(path.iterdir()) and not (path / MARKER).is_file():
+        raise UsageError(
+            f"{path} is not empty and was not made by nsysflow", hint="choose another with -o DIR"
+        )
+
+
+def _fit_store(store: Path) -> None:
+    found = _format(store)
+    if found is not None and found > STORE_FORMAT:
+        raise UsageError(
+            f"{store} has format {found}, this nsysflow writes {STORE_FORMAT}",
+            hint=_newer_hint(found),
+        )
+    if store.exists() and found != STORE_FORMAT:
+        shutil.rmtree(store)
+    store.mkdir(exist_ok=True)
+    write_text(store / "README", _STORE_README)
+    write_text(store / "FORMAT", f"{STORE_FORMAT}\n")
+
+
+def _newer_hint(found: int) -> str:
+    if found > STORE_FORMAT:
+        return "a newer nsysflow made it: use that one, or choose another folder with -o DIR"
+    return "run nsysflow convert again"
+
+
+def _format(store: Path) -> int | None:
+    try:
+        text = (store / "FORMAT").read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return None
+    return int(text) if text.isdigit() else None
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write UTF-8 so that a reader sees the old file or the whole new one."""
+    # A lone surrogate (from a file name) has no UTF-8 form; its escape is valid in JSON.
+    write_whole(path, lambda made: made.write_bytes(text.encode("utf-8", "backslashreplace")))
+
+
+def write_whole(path: Path, fill: Callable[[Path], object]) -> None:
+    """Let ``fill`` write a file beside ``path``, then move it there in one step."""
+    with _beside(path) as made:
+        fill(made)
+        made.replace(path)
+
+
+@contextlib.contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield made
+    finally:
+        made.unlink(missing_ok=True)
+
+
+def json_text(document: Any) -> str:  # noqa: ANN401 - any JSON value
+    """Return the one form of a document: sorted, UTF-8, no NaN, a line per value."""
+    return (
+        json.dumps(document, sort_keys=True, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    )

@@ -1,0 +1,252 @@
+"""find -> convert -> analyse -> render; each part reads only what the former wrote."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from nsysflow import analyse as analysing
+from nsysflow import outdir, rank, record, render, tasks
+from nsysflow.console import Console, Progress
+from nsysflow.convert import trace_folder
+from nsysflow.errors import EXIT_OK, EXIT_PARTIAL, NothingUsableError, NsysflowError, UsageError
+from nsysflow.executor import Function, Outcome, Pool
+from nsysflow.find import Found
+from nsysflow.mask import Masker
+from nsysflow.outdir import OutDir
+from nsysflow.record import InputState, Record
+from nsysflow.settings import Limits, Settings
+
+WHOLE = (1, 1)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to work: what was asked, where calls run, which nsys exports, which part is ours."""
+
+    settings: Settings
+    pool: Pool = field(default_factory=Pool)
+    nsys: str | None = None
+    shard: tuple[int, int] = WHOLE
+    console: Console = field(default_factory=Console)
+
+    def mine(self, count: int) -> list[int]:
+        """Return the positions that belong to this shard; every N-th, so that hosts are mixed."""
+        return [index for index in range(count) if index % self.shard[1] == self.shard[0] - 1]
+
+
+@dataclass(frozen=True)
+class _Stage:
+    """One kind of call: ``arguments(position, limits)`` are those of the call at a position."""
+
+    name: str
+    function: Function
+    arguments: Callable[[int, Limits], tuple[Any, ...]]
+
+
+def convert(found: Found, out: OutDir, plan: Plan) -> Record:
+    """Bring every input of this shard into the store; say which failed and why.
+
+    Raises:
+        UsageError: the rank map names a file that is not there.
+    """
+    rank.check_rank_map(plan.settings.rank_map, {each.file: each.twins for each in found.inputs})
+    states = [InputState(each.file, "waiting", trace=trace_folder(each)) for each in found.inputs]
+    tasks.drop_other_traces(out.store, {str(state.trace) for state in states})
+    lost = [
+        InputState(each.file, "failed", each.stage, each.message, each.hint)
+        for each in found.failures
+    ]
+    for state in lost:
+        _tell(plan.console, state)
+
+    def call(index: int, limits: Limits) -> tuple[Any, ...]:
+        target = out.store / str(states[index].trace)
+        return (found.inputs[index], target, plan.settings, limits, plan.nsys)
+
+    stage = _Stage("convert", tasks.convert_input, call)
+    for position, outcome in _run(stage, plan.mine(len(states)), out, plan):
+        state = replace(states[position], status="ok")
+        if outcome.error is not None:
+            state = state.broken(outcome.error, "convert")
+            _tell(plan.console, state, outcome)
+        states[position] = state
+    made = Record(found.name, found.notes, (*states, *lost), plan.settings)
+    record.write(out.store, made, plan.shard)
+    for note in found.notes:
+        plan.console.note(note)
+    return made
+
+
+def analyse(out: OutDir, plan: Plan, made: Record) -> dict[str, Any]:
+    """Write the documents of all lanes and ``result.json``; return the latter.
+
+    Raises:
+        NothingUsableError: no lane has a document.
+        UsageError: the options fit no lane (a window outside every capture).
+    """
+    table = _table(out, plan, made)
+    errors = _analyse_lanes(out, plan, made, table)
+    labels = [lane.label for lane in table.lanes if lane.label not in errors]
+    wrong = [error for error in errors.values() if isinstance(error, UsageError)]
+    if wrong and not labels:
+        raise wrong[0]
+    out.keep_only([f"rank-{label}.json" for label in labels], ["rank-*.json"])
+    made = replace(made, states=_states(made, table, errors))
+    if not labels:
+        out.keep_only([], ["result.json", "index.html", "rank-*.html"])
+        raise nothing_usable(made)
+    _tell_table(plan.console, table)
+    documents = {label: tasks.load(out.path / f"rank-{label}.json") for label in labels}
+    result = analysing.analyse_job(out.path, documents, table, made, plan.settings)
+    result = tasks.masked_result(result, table.hosts)
+    outdir.write_text(out.path / "result.json", outdir.json_text(result))
+    return result
+
+
+def analyse_shard(out: OutDir, plan: Plan, made: Record) -> list[str]:
+    """Write the documents of this shard's lanes only; return the status of each lane."""
+    table = _table(out, plan, made)
+    errors = _analyse_lanes(out, plan, made, table)
+    mine = [table.lanes[position] for position in plan.mine(len(table.lanes))]
+    return ["failed" if lane.label in errors else "ok" for lane in mine]
+
+
+def draw(out: OutDir, plan: Plan) -> Path:
+    """Write every page from the documents alone; return the index.
+
+    Raises:
+        UsageError: there are no documents, or one of them is not what was written.
+    """
+    if not (out.path / "result.json").is_file():
+        raise UsageError(f"{out.path} holds no result.json", hint="run nsysflow analyse first")
+    result = tasks.load(out.path / "result.json")
+    rows = result["ranks"]
+
+    def call(position: int, _limits: Limits) -> tuple[Any, ...]:
+        return (out.path / rows[position]["result"], out.path / rows[position]["page"])
+
+    stage = _Stage("render", tasks.render_page, call)
+    for position, outcome in _run(stage, range(len(rows)), out, plan):
+        if outcome.error is not None:
+            plan.console.traceback(outcome.trace or "")
+            raise NsysflowError(f"{rows[position]['page']}: {outcome.error}")
+    captures = [{"capture": tasks.load(out.path / row["result"])["capture"]} for row in rows]
+    outdir.write_text(out.path / "index.html", render.render_index(result, captures))
+    out.keep_only([row["page"] for row in rows], ["rank-*.html"])
+    return out.path / "index.html"
+
+
+def _table(out: OutDir, plan: Plan, made: Record) -> rank.RankTable:
+    captures = [
+        {
+            **rank.gpu_rows(out.store, state.trace),
+            **tasks.capture(out.store / state.trace),
+            "trace": state.trace,
+        }
+        for state in made.states
+        if state.trace and state.status == "ok"
+    ]
+    failed = [state.file for state in made.states if state.status != "ok"]
+    return rank.rank_table(captures, plan.settings, failed)
+
+
+def _analyse_lanes(
+    out: OutDir, plan: Plan, made: Record, table: rank.RankTable
+) -> dict[str, NsysflowError]:
+    """Write the documents of this shard; return label -> error of the lanes that failed."""
+    states = {state.trace: state for state in made.states}
+    errors: dict[str, NsysflowError] = {}
+
+    def call(index: int, limits: Limits) -> tuple[Any, ...]:
+        return (out.store, table.lanes[index], table.hosts, plan.settings, limits)
+
+    stage = _Stage("analyse", tasks.analyse_lane, call)
+    for position, outcome in _run(stage, plan.mine(len(table.lanes)), out, plan):
+        if outcome.error is not None:
+            lane = table.lanes[position]
+            errors[lane.label] = outcome.error
+            _tell(plan.console, states[lane.trace].broken(outcome.error, "analyse"), outcome)
+    return errors
+
+
+def _states(
+    made: Record, table: rank.RankTable, errors: dict[str, NsysflowError]
+) -> tuple[InputState, ...]:
+    """Return the states of the inputs once their lanes were analysed."""
+    failing = {lane.trace: errors[lane.label] for lane in table.lanes if lane.label in errors}
+    return tuple(
+        state.broken(failing[state.trace], "analyse") if state.trace in failing else state
+        for state in made.states
+    )
+
+
+def tell_failures(made: Record, plan: Plan) -> None:
+    """Name each input that an earlier convert lost."""
+    for state in made.states:
+        if state.status != "ok":
+            _tell(plan.console, state)
+
+
+def exit_code(statuses: Iterable[str]) -> int:
+    """Return 0 when every input was usable, else 3."""
+    return EXIT_OK if all(status == "ok" for status in statuses) else EXIT_PARTIAL
+
+
+def nothing_usable(made: Record) -> NothingUsableError:
+    """Return the error that ends a run without a report."""
+    bare = sum(state.status == "no_gpu_work" for state in made.states)
+    count = len(made.states)
+    return NothingUsableError(
+        f"no report: of {count} input{'s' * (count != 1)} none can be analysed "
+        f"({bare} without GPU work, {count - bare} failed)",
+        hint="the lines above say what to do for each",
+    )
+
+
+def _run(
+    stage: _Stage, positions: Sequence[int], out: OutDir, plan: Plan
+) -> Iterator[tuple[int, Outcome]]:
+    with _scratch(out) as scratch:
+        limits = plan.pool.limits(max(1, len(positions)), scratch)
+        calls = [stage.arguments(position, limits) for position in positions]
+        progress = Progress(plan.console, stage.name, len(calls))
+        for index, outcome in plan.pool.run(stage.function, calls, out.path):
+            progress.step()
+            plan.console.detail(f"{stage.name} {index + 1}/{len(calls)}: {outcome.value or 'done'}")
+            yield positions[index], outcome
+        progress.end()
+
+
+@contextlib.contextmanager
+def _scratch(out: OutDir) -> Iterator[Path]:
+    folder = out.path / f".tmp-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _tell(console: Console, state: InputState, outcome: Outcome | None = None) -> None:
+    console.fail(Masker().text(state.line()))
+    if outcome is not None:
+        console.traceback(outcome.trace or "")
+
+
+def _tell_table(console: Console, table: rank.RankTable) -> None:
+    masker = Masker(table.hosts)
+    for conflict in table.conflicts:
+        labels = ", ".join(conflict["labels"])
+        console.note(f"rank {conflict['rank']} is claimed by {labels}")
+    if table.missing_ranks:
+        console.note(f"missing ranks: {', '.join(map(str, table.missing_ranks))}")
+    if table.several_jobs:
+        console.note(masker.text(f"several jobs in one folder: {table.several_jobs}"))
+    for note in table.notes:
+        console.note(masker.text(note))

@@ -1,0 +1,80 @@
+"""The result document in a few lines: for the terminal, and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from nsysflow.console import aligned, plain
+
+TOP = 5
+_HEADER = ("label", "file", "process", "host", "GPU", "rank", "found by")
+Document = Mapping[str, Any]
+
+
+def terminal(result: Document, bold: Callable[[str], str]) -> str:
+    """Return the rank table and the top findings, as plain lines."""
+    header, *rows = aligned(_HEADER, [_rank_row(row) for row in result["ranks"]])
+    findings = [f"{number}. {plain(text)}" for number, text in enumerate(_findings(result), 1)]
+    return "\n".join([bold(header), *rows, "", bold("Top findings"), *(findings or ["none"])])
+
+
+def markdown(result: Document) -> str:
+    """Return the same, and the inputs that failed, as Markdown."""
+    lines = [
+        f"# {_cell(result['run']['name'])}",
+        "",
+        *_table(_HEADER, map(_rank_row, result["ranks"])),
+    ]
+    lines += ["", "## Top findings", ""]
+    lines += [f"{number}. {_cell(text)}" for number, text in enumerate(_findings(result), 1)] or [
+        "none"
+    ]
+    bad = [row for row in result["run"]["inputs"] if row["status"] != "ok"]
+    if bad:
+        lines += ["", "## Inputs without a page", ""]
+        lines += _table(("file", "status", "why", "next"), map(_input_row, bad))
+    return "\n".join(lines)
+
+
+def _rank_row(row: Document) -> tuple[str, ...]:
+    gpu = f"{row['device']} {row['gpu_name'] or ''}".strip()
+    return (
+        row["label"],
+        row["file"],
+        str(row["pid"]),
+        row["host"] or "-",
+        gpu,
+        "-" if row["rank"] is None else str(row["rank"]),
+        row["rank_source"],
+    )
+
+
+def _input_row(row: Document) -> tuple[str, ...]:
+    return (row["file"], row["status"], row["message"] or "", row["hint"] or "")
+
+
+def _findings(result: Document) -> list[str]:
+    found = [each for each in result["findings"] if each["status"] == "opportunity"]
+    return [_sentence(each) for each in found[:TOP]]
+
+
+def _sentence(finding: Document) -> str:
+    ranks = ", ".join(str(rank) for rank in finding.get("ranks") or [])
+    bound = finding["bound_ns_per_step"]
+    saving = "" if bound is None else f" (at most {bound / 1e6:.3g} ms per step)"
+    return f"{finding['title']}{saving}{f' [{ranks}]' if ranks else ''}"
+
+
+def _table(header: Sequence[str], rows: Any) -> list[str]:  # noqa: ANN401 - any iterable of rows
+    return [_line(header), _line(["---"] * len(header)), *(_line(row) for row in rows)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(_cell(cell) for cell in cells) + " |"
+
+
+def _cell(text: str) -> str:
+    """Return text that Markdown shows as it is: names come from traces and may hold anything."""
+    escaped = plain(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return "".join(f"\\{char}" if char in "\\`*_[]()#|!~$@" else char for char in escaped)

@@ -1,0 +1,131 @@
+"""What a worker process does: one input, one lane or one page. Everything here must pickle."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from nsysflow import analyse, convert, outdir, rank, render
+from nsysflow.errors import UsageError
+from nsysflow.find import Input
+from nsysflow.mask import Masker, masked
+from nsysflow.model import SCHEMA
+from nsysflow.resources import walk
+from nsysflow.settings import Limits, Settings
+
+KEYS = "keys"
+
+
+def convert_input(
+    found: Input, target: Path, settings: Settings, limits: Limits, nsys: str | None
+) -> str:
+    """Convert one input unless the store has it already; return ``made`` or ``kept``."""
+    key = convert.store_key(found, settings)
+    if capture(target).get("key") == key:
+        return "kept"
+    convert.convert_trace(found, target, settings, limits, nsys)
+    return "made"
+
+
+def capture(trace: Path) -> dict[str, Any]:
+    """Return the ``capture.json`` of a trace in the store; empty if it is not whole."""
+    content = _json(trace / "capture.json")
+    return content if isinstance(content, dict) else {}
+
+
+def drop_other_traces(store: Path, known: set[str]) -> None:
+    """Remove the traces of inputs that are no longer part of the run."""
+    for folder in store.iterdir():
+        if (folder / "capture.json").is_file() and folder.name not in known:
+            shutil.rmtree(folder)
+
+
+def analyse_lane(
+    store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings, limits: Limits
+) -> str:
+    """Write ``rank-<label>.json`` unless it is there already; return ``made`` or ``kept``."""
+    target = store.parent / f"rank-{lane.label}.json"
+    note = store / KEYS / target.name
+    key = _lane_key(store, lane, hosts, settings)
+    if _json(note) == {"key": key, "document": _digest(target)}:
+        return "kept"
+    masker = Masker(hosts)
+    document = masked(analyse.analyse_lane(store, lane, settings, limits), masker)
+    # A label is a file name too: it was made fit to be shown when it was made.
+    document["lane"]["label"] = lane.label
+    document["masked"] = masker.count
+    outdir.write_text(target, outdir.json_text(document))
+    note.parent.mkdir(exist_ok=True)
+    outdir.write_text(note, outdir.json_text({"key": key, "document": _digest(target)}))
+    return "made"
+
+
+def masked_result(result: dict[str, Any], hosts: dict[str, str]) -> dict[str, Any]:
+    """Return ``result.json`` fit to be shown; labels, pages and file names of ours stay."""
+    masker = Masker(hosts)
+    shown = masked(result, masker)
+    for row, original in zip(shown["ranks"], result["ranks"], strict=True):
+        row |= {name: original[name] for name in ("label", "page", "result")}
+    shown["masked"] = masker.count
+    return shown
+
+
+def load(path: Path) -> dict[str, Any]:
+    """Return a document that an earlier part wrote.
+
+    Raises:
+        UsageError: it is not there or no longer what was written.
+    """
+    document = _json(path)
+    if not isinstance(document, dict) or document.get("schema") != SCHEMA:
+        raise UsageError(
+            f"{path} is no document of schema {SCHEMA}", hint="run nsysflow analyse again"
+        )
+    return document
+
+
+def render_page(document: Path, page: Path) -> None:
+    """Write the page of one rank document."""
+    outdir.write_text(page, render.render_rank(load(document)))
+
+
+def _lane_key(store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings) -> str:
+    trace = capture(store / lane.trace).get("key")
+    parts = [_program(), trace, asdict(lane), hosts, asdict(settings)]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+@cache
+def _program() -> str:
+    """Return a digest of the code and the SQL that compute a document."""
+    digest = hashlib.sha256()
+    for name, content in sorted(_sources()):
+        digest.update(f"{name}\0{len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _sources() -> Iterator[tuple[str, bytes]]:
+    package = Path(__file__).parent
+    for path in package.rglob("*.py"):
+        yield path.relative_to(package).as_posix(), path.read_bytes()
+    yield from walk("sql")
+
+
+def _digest(path: Path) -> str | None:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _json(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
