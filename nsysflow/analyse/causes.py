@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from nsysflow.analyse.facts import Facts
-from nsysflow.analyse.shares import frac, fracs
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import CATEGORIES, CLASSES, EXPOSED_COMM_PARTS, IDLE_CAUSES, PHASES
+from nsysflow.shares import frac, fracs
 
 # What may stay unexplained before the page says that attribution is incomplete.
 COMPLETE_FRAC = 0.10

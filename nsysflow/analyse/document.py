@@ -8,13 +8,13 @@ from nsysflow import __version__
 from nsysflow.analyse import causes
 from nsysflow.analyse.annotate import Annotation
 from nsysflow.analyse.facts import Facts
-from nsysflow.analyse.shares import frac, mean_ns, median_ns
 from nsysflow.analyse.windows import Window, regularity
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses import ANALYSES
 from nsysflow.analyses.base import LIST_ROWS, Known, Section
 from nsysflow.analyses.gaps import MOST as MOST_GAPS
 from nsysflow.model import BUCKETS, SCHEMA
+from nsysflow.shares import frac, mean_ns, median_ns
 
 if TYPE_CHECKING:
     from nsysflow.rank import Lane

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
 from nsysflow.analyse.document import NOT_BUILT
-from nsysflow.analyse.shares import fracs, median_ns
 from nsysflow.model import CATEGORIES, SCHEMA
+from nsysflow.shares import fracs, median_ns
 
 if TYPE_CHECKING:
     from nsysflow.rank import RankTable

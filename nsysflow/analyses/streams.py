@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nsysflow.analyse.shares import frac
 from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Row, Section, listed
+from nsysflow.shares import frac
 
 
 def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:

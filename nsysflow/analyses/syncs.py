@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nsysflow.analyse.shares import frac
 from nsysflow.analyses.base import Analysis, Known, Row, Section, listed, total_of, without
+from nsysflow.shares import frac
 
 COPY_KINDS = {
     1: "h2d",
