@@ -30,4 +30,5 @@ CREATE OR REPLACE MACRO is_framework(value) AS
     OR starts_with(value, 'torch::') OR starts_with(value, 'c10d::') OR starts_with(value, 'CheckpointFunction');
 
 -- The id of a text that StringIds does not hold: negative, where no id of nsys is.
-CREATE OR REPLACE MACRO text_id(value) AS -1 - (hash(value) >> 1)::BIGINT;
+CREATE OR REPLACE MACRO text_id(value) AS
+    CASE WHEN value IS NOT NULL THEN -1 - (hash(value) >> 1)::BIGINT END;
