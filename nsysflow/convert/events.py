@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -10,6 +11,7 @@ from nsysflow.convert.kernel_names import create_kernel_name
 from nsysflow.convert.requests import (
     API,
     NVTX_EVENT,
+    NVTX_TIMES,
     OPS,
     OS_CALL,
     PRIVATE,
@@ -17,6 +19,7 @@ from nsysflow.convert.requests import (
     SYNCS,
     times_of,
 )
+from nsysflow.convert.texts import Texts
 from nsysflow.convert.work import Work
 from nsysflow.read import Request
 from nsysflow.settings import Settings
@@ -44,34 +47,38 @@ def host(work: Work) -> None:
     _save_whole(work, "api", "_raw_api", API)
     _save_whole(work, "os_call", "_raw_os_call", OS_CALL)
     work.create("text", "_text")
-    events = work.spill("nvtx_event", {"_raw_nvtx": NVTX_EVENT})
-    work.see("_nvtx", events)
-    work.create("nvtx_text", "_nvtx_text")
-    work.connection.execute("INSERT INTO string FROM _nvtx_text ANTI JOIN string USING (id)")
-    work.save("nvtx")
-    work.add_faults("nvtx_fault")
+    with Texts(work.scratch, NVTX_EVENT.schema()) as texts:
+        written, read = work.save("nvtx", {"_raw_nvtx": replace(NVTX_EVENT, through=texts)})
+    work.see("_nvtx", work.store / "nvtx.parquet")
+    work.dropped["open_ranges"] = work.count("_nvtx", "open")
+    if written != read:
+        work.count_faults("nvtx_fault", "_raw_nvtx", NVTX_TIMES)
+    work.see("_spoken", texts.spoken)
+    work.see("_nvtx_other", texts.other)
     work.save("nvtx_domain")
     work.create("nvtx_domain", "nvtx_domain")
+    work.create("nvtx_text", "_nvtx_text")
+    work.connection.execute("INSERT INTO string FROM _nvtx_text ANTI JOIN string USING (id)")
 
 
 def device(work: Work, settings: Settings) -> None:
     """Write op, lane, kernel_name and sync."""
-    paths = [work.spill(f"op_{kind}", {f"_raw_{kind}": request}) for kind, request in OPS.items()]
-    work.see("_op", *paths)
+    work.see("_api", work.store / "api.parquet")
+    work.view("_launch", "launch")
+    with work.streams_probe():
+        if not work.spill("op_recorded", "_op", OPS):
+            # Calls share a correlation in this trace, so the quick join made several of one op.
+            work.create("launch_outermost", "_outermost")
+            work.connection.execute("CREATE OR REPLACE VIEW _launch AS FROM _outermost")
+            work.spill("op_recorded", "_op", OPS)
+            work.connection.execute("DROP VIEW _launch; DROP TABLE _outermost")
     work.add_faults("op_fault")
     work.create("lane", "lane")
     work.save_table("lane")
     work.view("_kernel_string", "kernel_string")
     create_kernel_name(work.connection, settings)
     work.save_table("kernel_name")
-    work.see("_api", work.store / "api.parquet")
-    work.view("_launch", "launch")
-    written, _ = work.save("op")
-    if written != work.count("_op", "fault IS NULL"):
-        # Calls share a correlation in this trace, so the quick join made several of one op.
-        work.create("launch_outermost", "_outermost")
-        work.connection.execute("CREATE OR REPLACE VIEW _launch AS FROM _outermost")
-        work.save("op")
+    work.save("op")
     _save_whole(work, "sync", "_raw_sync", SYNCS)
 
 
@@ -79,7 +86,7 @@ def _save_whole(work: Work, stem: str, view: str, request: Request) -> None:
     """Write a table of one raw table, and count what it leaves out."""
     written, read = work.save(stem, {view: request})
     if written != read:
-        work.count_faults(times_of(request))
+        work.count_faults("fault", "_raw_times", times_of(request))
 
 
 def host_limit_ns(work: Work) -> int | None:

@@ -90,47 +90,31 @@ API = Request(
     ),
 )
 OS_CALL = Request(OSRT, (*_TIMES, _THREAD, _NAME, integer("event_class", "eventClass")))
+# One list for all device work, so that the four tables stand under each other; what a table lacks
+# is NULL.
+_OP_FIELDS = (
+    *_TIMES,
+    *_PLACE,
+    integer("name_id", "demangledName", "shortName", "mangledName"),
+    integer("short_id", "shortName", "demangledName", "mangledName"),
+    integer("graph_node", "graphNodeId"),
+    integer("graph", "graphId", "graphExecId"),
+    integer("bytes"),
+    integer("copy_kind", "copyKind"),
+    integer("src_kind", "srcKind"),
+    integer("dst_kind", "dstKind", "memKind"),
+    integer("src_device", "srcDeviceId"),
+    integer("dst_device", "dstDeviceId"),
+    Field("grid", ("gridX", "gridY", "gridZ"), combine="product"),
+    Field("block", ("blockX", "blockY", "blockZ"), combine="product"),
+    integer("registers", "registersPerThread"),
+    Field("shared_bytes", ("staticSharedMemory", "dynamicSharedMemory"), combine="sum"),
+)
 OPS = {
-    "kernel": Request(
-        KERNEL,
-        (
-            *_TIMES,
-            *_PLACE,
-            integer("name_id", "demangledName", "shortName", "mangledName"),
-            integer("short_id", "shortName", "demangledName", "mangledName"),
-            integer("graph_node", "graphNodeId"),
-            integer("graph", "graphId"),
-            Field("grid", ("gridX", "gridY", "gridZ"), combine="product"),
-            Field("block", ("blockX", "blockY", "blockZ"), combine="product"),
-            integer("registers", "registersPerThread"),
-            Field("shared_bytes", ("staticSharedMemory", "dynamicSharedMemory"), combine="sum"),
-        ),
-    ),
-    "memcpy": Request(
-        MEMCPY,
-        (
-            *_TIMES,
-            *_PLACE,
-            integer("graph_node", "graphNodeId"),
-            integer("bytes"),
-            integer("copy_kind", "copyKind"),
-            integer("src_kind", "srcKind"),
-            integer("dst_kind", "dstKind"),
-            integer("src_device", "srcDeviceId"),
-            integer("dst_device", "dstDeviceId"),
-        ),
-    ),
-    "memset": Request(
-        MEMSET,
-        (
-            *_TIMES,
-            *_PLACE,
-            integer("graph_node", "graphNodeId"),
-            integer("bytes"),
-            integer("memory_kind", "memKind"),
-        ),
-    ),
-    "graph": Request(GRAPH, (*_TIMES, *_PLACE, integer("graph", "graphId", "graphExecId"))),
+    "_raw_kernel": Request(KERNEL, _OP_FIELDS),
+    "_raw_memcpy": Request(MEMCPY, _OP_FIELDS),
+    "_raw_memset": Request(MEMSET, _OP_FIELDS),
+    "_raw_graph": Request(GRAPH, _OP_FIELDS),
 }
 SYNCS = Request(
     SYNC,
@@ -154,6 +138,7 @@ NVTX_EVENT = Request(
         integer("domain", "domainId"),
     ),
 )
+NVTX_TIMES = Request(NVTX, (*_TIMES, integer("event_type", "eventType")))
 NVTX_PAYLOAD_FIELDS = (
     *_TIMES,
     _THREAD,

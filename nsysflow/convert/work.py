@@ -41,11 +41,30 @@ class Work:
         """Make table ``name`` from ``sql/convert/<stem>.sql``."""
         self._run(stem, f"CREATE OR REPLACE TABLE {name} AS {_select(stem)}", views)
 
-    def spill(self, stem: str, views: Mapping[str, Request]) -> Path:
-        """Write what ``<stem>`` selects to a scratch file."""
+    def spill(self, stem: str, name: str, views: Mapping[str, Request]) -> bool:
+        """Write what ``<stem>`` selects to a scratch file that ``name`` is a view of.
+
+        Returns whether there came one row of each that was read.
+        """
         path = self.scratch / f"{stem}.parquet"
-        self._run(stem, f"COPY ({_select(stem)}) TO {_literal(path)} {_SCRATCH}", views)
-        return path
+        written, read = self._run(
+            stem, f"COPY ({_select(stem)}) TO {_literal(path)} {_SCRATCH}", views
+        )
+        self.see(name, path)
+        return written == read
+
+    @contextlib.contextmanager
+    def streams_probe(self) -> Iterator[None]:
+        """Join as written: streams against tables, never the other way about.
+
+        The engine cannot know how long a stream is, and would keep it in memory as the small side.
+        """
+        setting = "build_side_probe_side,join_order"
+        self.connection.execute(f"SET disabled_optimizers = '{setting}'")
+        try:
+            yield
+        finally:
+            self.connection.execute("RESET disabled_optimizers")
 
     def see(self, name: str, *paths: Path) -> None:
         """Make ``name`` a view of Parquet files that have the same columns."""
@@ -80,13 +99,9 @@ class Work:
         question = f"SELECT count(*) FROM {table} WHERE {condition}"
         return int(self.connection.execute(question).fetchall()[0][0])
 
-    def count_faults(self, request: Request) -> None:
+    def count_faults(self, stem: str, view: str, request: Request) -> None:
         """Count the rows of an event table that were left out, by reason."""
-        _, _ = self._run(
-            "fault",
-            f"CREATE OR REPLACE TABLE _fault AS {_select('fault')}",
-            {"_raw_times": request},
-        )
+        self.create(stem, "_fault", {view: request})
         self._add_faults(self.connection.execute("FROM _fault").fetchall())
 
     def add_faults(self, stem: str) -> None:

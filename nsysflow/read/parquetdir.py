@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nsysflow.errors import InputError
-from nsysflow.read.raw import ARROW, Field, Presence, RawTrace, Request, View, schema_of, shaped
+from nsysflow.read.raw import ARROW, Field, Presence, RawTrace, Request, View, shaped
 from nsysflow.read.stream import Merged
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class ParquetTrace(RawTrace):
         *,
         careful: bool,
     ) -> Iterator[None]:
-        if careful or not self._simple(request):
+        if careful or request.through or not self._simple(request):
             opened = self._stream(connection, name, request, view)
         else:
             opened = self._native(connection, name, request, view)
@@ -100,7 +100,7 @@ class ParquetTrace(RawTrace):
         self, connection: duckdb.DuckDBPyConnection, name: str, request: Request, view: View
     ) -> Iterator[None]:
         source = lambda: self._batches(request)  # noqa: E731
-        with Merged(schema_of(request.fields), [source]) as merged:
+        with Merged(request.schema(), [source]) as merged:
             connection.register(name, merged.reader())
             try:
                 yield
@@ -158,7 +158,7 @@ class ParquetTrace(RawTrace):
                     kept = batch.filter(pc.is_in(cells, pa.array(only.values, pa.int64())))
                 columns = [self._array(kept, request.table, wanted) for wanted in request.fields]
                 named = pa.RecordBatch.from_arrays(columns, names=[f.name for f in request.fields])
-                yield shaped(named, request.fields, self.strays)
+                yield shaped(named, request, self.strays)
 
     def _array(self, batch: pa.RecordBatch, table: str, wanted: Field) -> pa.Array:
         present = [column for column in wanted.columns if self.has(table, column)]

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import pyarrow as pa
 
@@ -59,6 +59,18 @@ class Only:
     values: tuple[int, ...]
 
 
+class Through(Protocol):
+    """Something that every batch passes on its way, in the thread that reads it."""
+
+    def schema(self, columns: pa.Schema) -> pa.Schema:
+        """Return the columns that come out where ``columns`` go in."""
+        ...
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return what becomes of a batch."""
+        ...
+
+
 @dataclass(frozen=True)
 class Request:
     """Rows of one raw table to be seen as one view."""
@@ -66,6 +78,12 @@ class Request:
     table: str
     fields: tuple[Field, ...]
     only: Only | None = None
+    through: Through | None = None
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of the view."""
+        columns = schema_of(self.fields)
+        return columns if self.through is None else self.through.schema(columns)
 
 
 @dataclass
@@ -206,33 +224,37 @@ class RawTrace(ABC):
         self, connection: duckdb.DuckDBPyConnection, name: str, request: Request, view: View
     ) -> Iterator[None]:
         if not self.has(request.table):
-            columns = ", ".join(f'NULL::{f.kind} AS "{f.name}"' for f in request.fields)
-            connection.execute(f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns} LIMIT 0")
+            connection.register(name, request.schema().empty_table())
             yield
-            connection.execute(f"DROP VIEW {name}")
+            connection.unregister(name)
             return
         careful = request.table in self._careful
         with self._open(connection, name, request, view, careful=careful):
             yield
 
 
-def shaped(batch: pa.RecordBatch, fields: Sequence[Field], strays: Strays) -> pa.RecordBatch:
-    """Return a batch with the types that were asked for; text is decoded, never trusted.
+def shaped(batch: pa.RecordBatch, request: Request, strays: Strays) -> pa.RecordBatch:
+    """Return a batch with the columns that were asked for; text is decoded, never trusted.
+
+    Columns are told by their names; those that the export lacks are NULL.
 
     Raises:
         MixedTypesError: a column holds something else than integers or bytes.
     """
-    columns = []
-    for column, wanted in zip(batch.columns, fields, strict=True):
+    names, columns = batch.schema.names, []
+    for wanted in request.fields:
+        if wanted.name not in names:
+            columns.append(pa.nulls(batch.num_rows, ARROW[wanted.kind]))
+            continue
+        column = batch.column(names.index(wanted.name))
         if wanted.kind == "VARCHAR":
-            decoded, undecodable = readable(column)
+            column, undecodable = readable(column)
             strays.add("undecodable_text", undecodable)
-            columns.append(decoded)
         elif column.type != ARROW[wanted.kind]:
             raise MixedTypesError(wanted.name)
-        else:
-            columns.append(column)
-    return pa.RecordBatch.from_arrays(columns, schema=schema_of(fields))
+        columns.append(column)
+    whole = pa.RecordBatch.from_arrays(columns, schema=schema_of(request.fields))
+    return whole if request.through is None else request.through(whole)
 
 
 def schema_of(fields: Sequence[Field]) -> pa.Schema:

@@ -82,8 +82,8 @@ class SqliteTrace(RawTrace):
         statements = [
             self._statement(request, part, careful=careful) for part in self._parts(request.table)
         ]
-        sources = [lambda s=s: self._batches(s, request.fields) for s in statements]
-        with Merged(schema_of(request.fields), sources) as merged:
+        sources = [lambda s=s: self._batches(s, request) for s in statements]
+        with Merged(request.schema(), sources) as merged:
             connection.register(name, merged.reader())
             try:
                 yield
@@ -95,8 +95,10 @@ class SqliteTrace(RawTrace):
                     view.failure = unreadable(self.file, merged.error)
 
     def _statement(self, request: Request, part: str, *, careful: bool) -> str:
-        typed = ", ".join("0" if f.kind == "BIGINT" else "x''" for f in request.fields)
-        columns = ", ".join(self._column(request.table, f, careful=careful) for f in request.fields)
+        present = [f for f in request.fields if self._holds(request.table, f)]
+        typed = ", ".join(_typed(f) for f in present) or "0"
+        cells = (self._column(request.table, f, careful=careful) for f in present)
+        columns = ", ".join(cells) or "0"
         where = [part] if part else []
         if request.only and self.has(request.table, request.only.column):
             values = ", ".join(map(str, request.only.values))
@@ -105,10 +107,11 @@ class SqliteTrace(RawTrace):
         rows = f"SELECT {columns} FROM main.{_quoted(request.table)}{condition}"
         return f"SELECT {typed} UNION ALL {rows}"
 
+    def _holds(self, table: str, wanted: Field) -> bool:
+        return any(self.has(table, column) for column in wanted.columns)
+
     def _column(self, table: str, wanted: Field, *, careful: bool) -> str:
         present = [_quoted(column) for column in wanted.columns if self.has(table, column)]
-        if not present:
-            return "NULL"
         if wanted.kind != "BIGINT":
             # As bytes, a cell comes whole and in any storage class.
             return f"CAST({present[0]} AS BLOB)"
@@ -138,8 +141,8 @@ class SqliteTrace(RawTrace):
             return None
         return None if first is None or last is None else (first, last)
 
-    def _batches(self, statement: str, fields: tuple[Field, ...]) -> Iterator[pa.RecordBatch]:
-        texts = any(wanted.kind != "BIGINT" for wanted in fields)
+    def _batches(self, statement: str, request: Request) -> Iterator[pa.RecordBatch]:
+        texts = any(wanted.kind != "BIGINT" for wanted in request.fields)
         rows = _TEXT_ROWS if texts else _NUMBER_ROWS
         with (
             contextlib.closing(adbc_driver_sqlite.dbapi.connect(self._uri)) as connection,
@@ -150,7 +153,7 @@ class SqliteTrace(RawTrace):
             try:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
-                    yield shaped(self._decoded(batch[1:] if first else batch), fields, self.strays)
+                    yield shaped(self._decoded(batch[1:] if first else batch), request, self.strays)
                     first = False
             except (OSError, adbc_driver_sqlite.dbapi.Error) as error:
                 if "Type mismatch" in str(error):
@@ -215,6 +218,11 @@ def _presence(catalogue: sqlite3.Connection, table: str) -> Presence:
     rows = catalogue.execute(f"PRAGMA main.table_info({_quoted(table)})")
     columns = {_text(row[1]) for row in rows}
     return Presence(table, {column.lower(): column for column in columns})
+
+
+def _typed(wanted: Field) -> str:
+    value = "0" if wanted.kind == "BIGINT" else "x''"
+    return f"{value} AS {_quoted(wanted.name)}"
 
 
 def _integer_of(expression: str) -> str:

@@ -15,7 +15,7 @@ _spoken AS (
         domain,
         name_id
     FROM _nvtx
-    WHERE domain != 0 AND event_type IN (34, 59, 60)
+    WHERE domain != 0
 )
 
 SELECT

@@ -1,15 +1,16 @@
--- nvtx_fault: how many ranges were left out or never closed.
+-- nvtx_fault: how many annotations were left out, and why.
 --
--- Question: how much of the annotations cannot be used?
+-- Question: how much of what was recorded cannot be used?
 -- Grain:    one row per reason
--- Needs:    _nvtx
+-- Needs:    _raw_nvtx
 -- Params:
+--   $limit_ns BIGINT   longest believable duration, NULL if unknown
 -- Columns:
---   fault   VARCHAR   no_timestamp, impossible_duration or open_ranges
+--   fault   VARCHAR   no_timestamp or impossible_duration
 --   number  BIGINT
 SELECT
-    coalesce(fault, 'open_ranges') AS fault,
+    range_fault(event_type, start_ns, end_ns, $limit_ns) AS fault,
     count(*) AS number
-FROM _nvtx
-WHERE event_type IN (59, 60, 70, 71) AND (fault IS NOT NULL OR open)
+FROM _raw_nvtx
+WHERE range_fault(event_type, start_ns, end_ns, $limit_ns) IS NOT NULL
 GROUP BY ALL

@@ -2,22 +2,22 @@
 --
 -- Question: which texts does StringIds lack?
 -- Grain:    one row per text
--- Needs:    _nvtx, _text
+-- Needs:    _spoken, _text
 -- Params:
 -- Columns:
 --   id     BIGINT
 --   value  VARCHAR
+WITH
+_all AS (
+    SELECT value FROM _spoken
+    UNION ALL
+    SELECT plain AS value FROM _text
+)
+
 SELECT
-    name_id AS id,
+    text_id(value) AS id,
     -- Two texts of one id would be a collision of 63-bit hashes; then one name stands for both.
-    min(text) AS value
-FROM _nvtx
-WHERE text IS NOT NULL
-GROUP BY name_id
-UNION
-SELECT
-    name_id AS id,
-    min(plain) AS value
-FROM _text
-WHERE plain IS NOT NULL
-GROUP BY name_id
+    min(value) AS value
+FROM _all
+WHERE value IS NOT NULL
+GROUP BY text_id(value)

@@ -32,3 +32,16 @@ CREATE OR REPLACE MACRO is_framework(value) AS
 -- The id of a text that StringIds does not hold: negative, where no id of nsys is.
 CREATE OR REPLACE MACRO text_id(value) AS
     CASE WHEN value IS NOT NULL THEN -1 - (hash(value) >> 1)::BIGINT END;
+
+-- Whether a range never closed. A range may end at 0 if it began before it.
+CREATE OR REPLACE MACRO is_open(start_ns, end_ns) AS
+    end_ns IS NULL OR (end_ns IN (0, -1) AND start_ns > 0);
+
+-- Why an annotation cannot be used, NULL if it can. A mark (34) has no end; what never closed has
+-- no duration that could be impossible.
+CREATE OR REPLACE MACRO range_fault(event_type, start_ns, end_ns, limit_ns) AS
+    CASE
+        WHEN event_type = 34 OR is_open(start_ns, end_ns)
+            THEN CASE WHEN start_ns IS NULL THEN 'no_timestamp' END
+        ELSE time_fault(start_ns, end_ns, limit_ns)
+    END;

@@ -1,0 +1,103 @@
+"""Annotations on their way through: their texts shortened and collected, whatever their number."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+# Categories, names of domains and threads: not ranges, but they name some.
+_RANGES = pa.array([34, 59, 60, 70, 71], pa.int64())
+_PUSH_POP = 59
+# emit_nvtx appends what varies from call to call; the operation is what stands before.
+_ADDED = r"(?s), (?:seq|op_id|sizes) = .*$"
+_CARRIED = ", op_id = "
+_FRAMEWORK = "^(?:aten::|autograd::|FSDP::|torch::|c10d::|CheckpointFunction)"
+# Texts remembered as written already; more are simply written again and merged later.
+_REMEMBERED = 200_000
+_ROWS_AT_ONCE = 50_000
+_TEXT = pa.schema([("value", pa.string())])
+
+
+class Texts:
+    """Replaces ``text`` by ``plain`` and ``framework``, and keeps the rows that are no ranges apart.
+
+    Called from several threads. What it collects lies in two scratch files.
+    """
+
+    def __init__(self, scratch: Path, columns: pa.Schema) -> None:
+        """``columns`` are those of the batches that will come."""
+        self.spoken = scratch / "spoken.parquet"
+        self.other = scratch / "nvtx_other.parquet"
+        self._lock = threading.Lock()
+        self._written: set[str] = set()
+        self._waiting: list[str] = []
+        self._spoken = pq.ParquetWriter(self.spoken, _TEXT, compression="lz4")
+        self._other = pq.ParquetWriter(self.other, columns, compression="lz4")
+
+    def __enter__(self) -> Texts:
+        """Return self; leaving completes the two files."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Complete the two files."""
+        with self._lock:
+            self._flush()
+            self._spoken.close()
+            self._other.close()
+
+    def schema(self, columns: pa.Schema) -> pa.Schema:
+        """Return the columns of what comes out."""
+        kept = [column for column in columns if column.name != "text"]
+        plain = pa.field("plain", pa.dictionary(pa.int32(), pa.string()))
+        return pa.schema([*kept, plain, pa.field("framework", pa.bool_())])
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the ranges and marks of a batch."""
+        kinds = batch.column("event_type").fill_null(_PUSH_POP)
+        is_range = pc.is_in(kinds, _RANGES)
+        if not pc.all(is_range).as_py():
+            with self._lock:
+                self._other.write_batch(batch.filter(pc.invert(is_range)))
+            batch, kinds = batch.filter(is_range), kinds.filter(is_range)
+        plain, framework = self._spoken_of(batch.column("text"))
+        columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
+        columns |= {"event_type": kinds, "plain": plain, "framework": framework}
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema(batch.schema))
+
+    def _spoken_of(self, text: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
+        if text.null_count == len(text):
+            empty = pa.nulls(len(text), pa.string()).dictionary_encode()
+            return empty, pa.nulls(len(text), pa.bool_())
+        plain = text
+        carried = pc.match_substring(text, _CARRIED)
+        if pc.any(pc.match_substring(text, " = ")).as_py():
+            plain = pc.replace_substring_regex(text, _ADDED, "")
+        plain = plain.dictionary_encode()
+        self._collect(plain.dictionary.to_pylist())
+        named = pc.match_substring_regex(plain.dictionary, _FRAMEWORK).take(plain.indices)
+        return plain, pc.or_(carried, named)
+
+    def _collect(self, texts: list[str]) -> None:
+        with self._lock:
+            new = [text for text in texts if text not in self._written]
+            if len(self._written) > _REMEMBERED:
+                self._written.clear()
+            self._written.update(new)
+            self._waiting += new
+            if len(self._waiting) > _ROWS_AT_ONCE:
+                self._flush()
+
+    def _flush(self) -> None:
+        if self._waiting:
+            self._spoken.write_table(pa.table({"value": self._waiting}, schema=_TEXT))
+            self._waiting = []
