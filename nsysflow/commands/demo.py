@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -18,7 +19,7 @@ def _evidence(_context: click.Context, _parameter: click.Parameter, value: str) 
     return kinds - {"none"}
 
 
-@click.command(short_help="Make a synthetic run with its true answers.")
+@click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--ranks", default=8, show_default=True, help="1 to 1024.")
 @click.option("--steps", default=10, show_default=True)
@@ -54,12 +55,17 @@ def _evidence(_context: click.Context, _parameter: click.Parameter, value: str) 
 @click.option("--drift-ppb", default=4_000, show_default=True, help="Most by which clocks drift.")
 @options.everywhere
 @click.pass_context
-def demo(context: click.Context, folder: Path, **asked: object) -> int:
+def demo(
+    context: click.Context,
+    /,
+    folder: Path,
+    **asked: Any,
+) -> int:
     """Write a run of a transformer job into DIR: exports, nsysflow.toml and truth.json."""
     from nsysflow.demo import make_run
 
     console = options.console_of(context)
-    plan = Plan(**asked)  # type: ignore[arg-type]
+    plan = Plan(**asked)
     truth = make_run(folder, plan)
     kernels = sum(
         entry["count"]

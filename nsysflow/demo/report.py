@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from nsysflow.demo.sizes import Sizes
 
 FORMAT = 1
-MOST_ARRIVALS = 40_000  # of all instances listed one by one
+MOST_ARRIVALS = 20_000  # of all instances listed one by one
 ANONYMOUS = {"pp_next": "pp", "pp_previous": "pp"}
 
 
