@@ -3,78 +3,77 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-import click
+from nsysflow import front
 
-from nsysflow import errors
-from nsysflow.commands import ALL
-from nsysflow.console import Console
-from nsysflow.options import everywhere, print_version
+if TYPE_CHECKING:
+    import click
 
-
-@click.group(
-    help="Where did the step go? Reports over multi-rank Nsight Systems captures.",
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-)
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=print_version,
-    help="Print the versions of the tool, the store, the schema and DuckDB.",
-)
-@everywhere
-def cli() -> None:
-    """Hold the commands; each is a module of ``nsysflow.commands``."""
-
-
-for _command in ALL:
-    cli.add_command(_command)
+    from nsysflow.console import Console
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command line and end the process with its exit code."""
-    console = Console()
-    code = run(list(sys.argv[1:] if arguments is None else arguments), console)
-    sys.exit(code)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    # The two that are asked most often must not wait for the rest to be imported.
+    quick = {"--help": front.HELP, "-h": front.HELP}
+    if len(given) == 1 and (given[0] in quick or given[0] == "--version"):
+        text = quick.get(given[0]) or front.versions()
+        sys.exit(_print(text))
+    from nsysflow.console import Console  # noqa: PLC0415
+
+    sys.exit(run(given, Console()))
 
 
 def run(arguments: list[str], console: Console) -> int:
     """Run one command line; return the exit code. Every failure is one line on stderr."""
+    import click  # noqa: PLC0415
+
+    from nsysflow import errors  # noqa: PLC0415
+    from nsysflow.commands import group  # noqa: PLC0415
+
     try:
-        code = cli.main(arguments, prog_name="nsysflow", standalone_mode=False, obj=console)
+        code = group.main(arguments, prog_name="nsysflow", standalone_mode=False, obj=console)
     except click.ClickException as error:
         return _usage(error, console)
     except errors.NsysflowError as error:
-        return _expected(error, console)
+        console.traceback(_trace())
+        console.fail(f"nsysflow: {error}")
+        return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        console.fail(
-            "nsysflow: interrupted; what was done stays, the same command goes on from there"
-        )
+        console.fail("nsysflow: interrupted; what was done stays, the same command goes on there")
         return errors.EXIT_INTERRUPTED
-    except Exception as error:  # noqa: BLE001 - the last door: no traceback for a user who did not ask
-        return _fault(error, console)
+    except Exception as error:  # noqa: BLE001 - the last door: no traceback unless asked for
+        console.traceback(_trace())
+        console.fail(f"nsysflow fault: {type(error).__name__}: {error}; rerun with --debug")
+        return errors.EXIT_FAULT
     return code if isinstance(code, int) else errors.EXIT_OK
 
 
 def _usage(error: click.ClickException, console: Console) -> int:
+    from nsysflow.errors import EXIT_USAGE  # noqa: PLC0415
+
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "nsysflow"
-    console.fail(f"{command}: {error.format_message()}; see {command} --help")
-    return errors.EXIT_USAGE
+    message = error.format_message().rstrip(".")
+    console.fail(f"{command}: {message}; see {command} --help")
+    return EXIT_USAGE
 
 
-def _expected(error: errors.NsysflowError, console: Console) -> int:
-    console.traceback(traceback.format_exc())
-    console.fail(f"nsysflow: {error}")
-    return error.exit_code
+def _trace() -> str:
+    from traceback import format_exc  # noqa: PLC0415
+
+    return format_exc()
 
 
-def _fault(error: Exception, console: Console) -> int:
-    console.traceback(traceback.format_exc())
-    console.fail(f"nsysflow fault: {type(error).__name__}: {error}; rerun with --debug")
-    return errors.EXIT_FAULT
+def _print(text: str) -> int:
+    import os  # noqa: PLC0415
+
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

@@ -191,22 +191,3 @@ def reading(command: Command) -> Command:
             ),
         ),
     )
-
-
-def print_version(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
-    """Print the versions that a bug report needs, without importing DuckDB."""
-    if not value:
-        return
-    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - start-up time
-
-    from nsysflow import __version__, model  # noqa: PLC0415
-
-    try:
-        duckdb = version("duckdb")
-    except PackageNotFoundError:
-        duckdb = "not installed"
-    console_of(context).out(
-        f"nsysflow {__version__}\nstore {model.STORE_FORMAT}\n"
-        f"schema {model.SCHEMA}\nduckdb {duckdb}"
-    )
-    context.exit()

@@ -1,13 +1,13 @@
-"""What tests share: where real traces are, a browser for the page tests, golden files."""
+"""What tests share: where real traces are, golden files, a browser for the page tests."""
 
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 
+from tests.support.browser import lack, path
 from tests.support.command import traces_folder
 
 ROOT = Path(__file__).parent.parent
@@ -41,12 +41,10 @@ def traces() -> Path:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """The path of a Chromium; a page test without one skips, in CI it fails."""
-    names = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-    found = next(filter(None, map(shutil.which, names)), None)
-    if found is None:
-        reason = "no Chromium on PATH (apt-get install chromium)"
-        if os.environ.get("NSYSFLOW_REQUIRE_CHROMIUM"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return found
+    """The path of a Chromium; a page test without one skips, where CI asks for it it fails."""
+    missing, found = lack(), path()
+    if missing is None and found is not None:
+        return found
+    if os.environ.get("NSYSFLOW_REQUIRE_CHROMIUM"):
+        pytest.fail(f"{missing}, and NSYSFLOW_REQUIRE_CHROMIUM is set")
+    pytest.skip(f"{missing}")

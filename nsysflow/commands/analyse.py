@@ -10,7 +10,7 @@ import click
 from nsysflow import options
 
 
-@click.command(short_help="Analyse the store of DIR into result documents.")
+@click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @options.shard
 @options.config

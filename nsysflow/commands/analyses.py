@@ -8,7 +8,7 @@ from nsysflow import options
 from nsysflow.errors import UsageError
 
 
-@click.command(short_help="List the analyses, or explain one.")
+@click.command()
 @click.argument("name", required=False)
 @options.everywhere
 @click.pass_context

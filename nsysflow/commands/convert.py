@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from nsysflow.record import Record
 
 
-@click.command(short_help="Read the traces of a run into the store.")
+@click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @options.output
 @options.shard

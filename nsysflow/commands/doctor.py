@@ -9,7 +9,7 @@ import click
 from nsysflow import errors, options
 
 
-@click.command(short_help="Tell what this machine has, and what the traces of a run lack.")
+@click.command()
 @click.argument("run", required=False, metavar="[RUN]", type=click.Path(path_type=Path))
 @click.option("--nsys", metavar="PATH", help="The nsys that exports .nsys-rep files.")
 @options.everywhere

@@ -10,7 +10,7 @@ import click
 from nsysflow import options
 
 
-@click.command(short_help="Make the pages of DIR from its result documents.")
+@click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @options.work
 @options.everywhere

@@ -10,7 +10,7 @@ import click
 from nsysflow import options
 
 
-@click.command(short_help="Find, convert, analyse and render a run.")
+@click.command()
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @options.output
 @click.option(

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@click.command(short_help="Ask the store of a run a question in DuckDB SQL.")
+@click.command()
 @click.argument("run", metavar="RUN", type=click.Path(path_type=Path))
 @click.argument("query", required=False)
 @click.option(
