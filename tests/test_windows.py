@@ -119,7 +119,6 @@ def test_the_users_pattern_comes_first(tmp_path: Path) -> None:
     settings = Settings(step_range=r"^my unit \d+$")
     document = document_of(export, tmp_path, settings)
     assert document["steps"]["source"] == "user"
-    assert document["steps"]["confidence"] == 1.0
     assert windows(document) == [(41, STEP + ms(90), 3 * STEP + ms(90))]
 
 

@@ -81,7 +81,7 @@ class Maker:
         )[0]
         api = {"copy": "cudaMemcpyAsync_v3020", "memset": "cudaMemsetAsync_v3020"}.get(kind, LAUNCH)
         api = "cudaGraphLaunch_v10000" if kind == "graph" else api
-        launch = self.call(api, thread, self.some(0, 2))
+        launch = self.call(api, thread, self.some(1, 2))
         self.correlation += 1
         length = 0 if self.rng.random() < 0.08 else self.some(1, 9)
         begin = launch.start + self.some(0, 6)
@@ -125,7 +125,7 @@ class Maker:
             if self.rng.random() < 0.5:
                 self.now += self.some(0, 5)
             if self.rng.random() < 0.12:
-                wait = max(self.busy - self.now, 0) + self.some(0, 2)
+                wait = max(self.busy - self.now, 0) + self.some(1, 3)
                 self.call(self.rng.choice(SYNCS), threads[0], wait)
 
 
@@ -138,7 +138,7 @@ def draw_lane(rng: Random, trace: Trace, unit: int, shape: str) -> Trace:
     if shape in {"late_first", "spaced"} or rng.random() < 0.4:
         maker.burst(threads)
         maker.now += unit
-    steps = rng.randint(2, 6)
+    steps = rng.randint(3, 6)
     for number in range(steps):
         _draw_step(maker, shape, threads, number, steps)
     if rng.random() < 0.3:
