@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import hashlib
-import os
-import sqlite3
 import tomllib
-import tracemalloc
 from collections import Counter, defaultdict
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from nsysflow.demo import make_run
-from nsysflow.demo.plan import EVIDENCE, Plan
 from tests.support.demo_rows import (
     Run,
     collectives,
@@ -24,12 +16,9 @@ from tests.support.demo_rows import (
     make,
     step_ranges,
     sweep,
-    tables,
     texts,
 )  # fmt: skip
 
-ROOT = Path(__file__).parent.parent
-TRACES = Path(os.environ.get("NSYSFLOW_TRACES", ROOT.parent / "shared" / "traces"))
 SMALL = {"kernels": 2_400, "steps": 6}
 LAYOUTS: dict[str, dict[str, Any]] = {
     "one": {"ranks": 1},
@@ -224,118 +213,3 @@ def test_model_file_and_mfu(run: Run) -> None:
         flops = truth["flops_per_token"] * model["tokens_per_step"] / model["world_size"] / seconds
         assert rank["mfu"] == pytest.approx(flops / 989.4e12, abs=1e-6)
         assert 0.01 < rank["mfu"] < 0.7
-
-
-def digest(folder: Path) -> dict[str, str]:
-    found = {}
-    for path in sorted(folder.iterdir()):
-        if path.suffix == ".sqlite":
-            connection = sqlite3.connect(path)
-            text = "\n".join(connection.iterdump())
-            connection.close()
-        else:
-            text = path.read_text(encoding="utf-8")
-        found[path.name] = hashlib.sha256(text.encode()).hexdigest()
-    return found
-
-
-def test_the_same_seed_makes_the_same_rows(tmp_path: Path) -> None:
-    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        make_run(tmp_path / name, Plan(ranks=2, steps=3, kernels=600, seed=seed))
-    assert digest(tmp_path / "a") == digest(tmp_path / "b")
-    other = digest(tmp_path / "c")
-    assert all(other[name] != value for name, value in digest(tmp_path / "a").items()
-               if name != "nsysflow.toml")  # fmt: skip
-
-
-@pytest.mark.parametrize("evidence", [(), ("nvtx",), ("osrt", "sync"), EVIDENCE])
-def test_evidence_that_was_not_recorded_leaves_no_row(
-    tmp_path: Path, evidence: tuple[str, ...]
-) -> None:
-    chosen = frozenset(evidence)
-    make_run(tmp_path / "run", Plan(ranks=2, steps=3, kernels=600, evidence=chosen))
-    found = tables(tmp_path / "run" / "rank1.sqlite")
-    assert ("NVTX_EVENTS" in found) == ("nvtx" in chosen)
-    assert ("OSRT_API" in found) == ("osrt" in chosen)
-    assert ("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION" in found) == ("sync" in chosen)
-    assert ("NVTX_PAYLOAD_SCHEMAS" in found) == (chosen >= {"nvtx", "payload"})
-    blobs = [row for row in found.get("NVTX_EVENTS", []) if row["binaryData"]]
-    assert bool(blobs) == (chosen >= {"nvtx", "payload"})
-    full = tmp_path / "full"
-    make_run(full, Plan(ranks=2, steps=3, kernels=600))
-    everything = tables(full / "rank1.sqlite")
-    times = [(row["start"], row["end"]) for row in found["CUPTI_ACTIVITY_KIND_KERNEL"]]
-    assert times == [(row["start"], row["end"]) for row in everything["CUPTI_ACTIVITY_KIND_KERNEL"]]
-
-
-@pytest.mark.parametrize("ranges", ["profiler", "optimizer", "none"])
-def test_other_names_of_steps_keep_the_windows(tmp_path: Path, ranges: str) -> None:
-    plans = {name: Plan(ranks=2, steps=4, kernels=800, step_ranges=name)
-             for name in (ranges, "numbered")}  # fmt: skip
-    edges = [
-        [(s["start_ns"], s["end_ns"]) for s in make_run(tmp_path / name, plan)["ranks"][1]["steps"]]
-        for name, plan in plans.items()
-    ]
-    assert edges[0][1:] == edges[1][1:]
-    found = tables(tmp_path / ranges / "rank0.sqlite")["NVTX_EVENTS"]
-    named = [row["text"] or "" for row in found]
-    assert sum(text.startswith("ProfilerStep#") for text in named) == 4 * (ranges == "profiler")
-    assert sum(text.startswith("Optimizer.step#") for text in named) == 4 * (ranges != "none")
-    assert not any(text.startswith("step ") for text in named)
-
-
-def test_memory_does_not_grow_with_the_steps(tmp_path: Path) -> None:
-    peaks = []
-    for steps in (3, 12):
-        tracemalloc.start()
-        make_run(tmp_path / str(steps), Plan(ranks=1, steps=steps, kernels=20_000 * steps))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1.25 * peaks[0]
-
-
-def test_more_stages_than_micro_batches_do_not_block_each_other(tmp_path: Path) -> None:
-    plan = Plan(ranks=6, steps=3, kernels=300, pipeline_parallel=6, micro_batches=2)
-    truth = make_run(tmp_path / "run", plan)
-    exchanges = [
-        rank["steps"][1]["collectives"]["pp:send_recv"]["count"] for rank in truth["ranks"]
-    ]
-    # Ends of the pipeline have one neighbour; a message each way for each micro-batch at most.
-    assert exchanges[0] <= 4
-    assert exchanges[2] > exchanges[0]
-
-
-def test_tables_have_the_columns_of_real_exports(tmp_path: Path) -> None:
-    real = TRACES / "h100_2rank_before.sqlite"
-    if not real.is_file():
-        pytest.skip(f"no real trace at {real}; set NSYSFLOW_TRACES")
-    make_run(tmp_path / "run", Plan(ranks=2, steps=2, kernels=300))
-
-    def columns(path: Path) -> dict[str, list[tuple[Any, ...]]]:
-        connection = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-        names = [
-            r[0] for r in connection.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        ]
-        found = {
-            n: [r[1:4] for r in connection.execute(f'PRAGMA table_info("{n}")')] for n in names
-        }
-        connection.close()
-        return found
-
-    ours, theirs = columns(tmp_path / "run" / "rank0.sqlite"), columns(real)
-    common = ours.keys() & theirs.keys()
-    assert len(common) >= 15
-    for name in sorted(common):
-        assert ours[name] == theirs[name], name
-
-
-def test_the_generator_knows_nothing_of_the_analyses() -> None:
-    allowed = ("nsysflow.demo", "nsysflow.errors")
-    for path in (ROOT / "nsysflow" / "demo").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            module = getattr(node, "module", None) if isinstance(node, ast.ImportFrom) else None
-            names = (
-                [alias.name for alias in node.names] if isinstance(node, ast.Import) else [module]
-            )
-            for name in names:
-                assert not (name or "").startswith("nsysflow") or name.startswith(allowed), path

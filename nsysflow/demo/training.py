@@ -257,6 +257,8 @@ class Trainer:
         end = machine.now + 2_500
         if self.plan.step_ranges != "none":
             machine.range("Optimizer.step#AdamW.step", began, end)
+            # A range of the user's speaks for itself: what precedes its first launch is its own.
+            machine.label("host_other_nvtx", began, end)
         machine.now = end + 1_000
         return end
 
