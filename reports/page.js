@@ -15,7 +15,7 @@ $("#theme").addEventListener("click", () => {
 });
 $("#print").addEventListener("click", () => print());
 let opened = [];
-addEventListener("beforeprint", () => { opened = $$("details.card:not([open])"); opened.forEach((d) => { d.open = true; }); });
+addEventListener("beforeprint", () => { opened = $$("details.card:nth-of-type(-n+6):not([open])"); opened.forEach((d) => { d.open = true; }); });
 addEventListener("afterprint", () => opened.forEach((d) => { d.open = false; }));
 
 /* deep links open what they point into */

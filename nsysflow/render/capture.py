@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -174,10 +174,28 @@ def _flags(tables: Mapping[str, str]) -> str:
 
 def _silent(document: Document) -> list[tuple[str, State]]:
     """Name every section that is not ok, in the order of the contract."""
-    order = (
-        "steps overlap attribution gaps syncs kernels streams collectives memory nvtx api os_calls "
-        "launch data_loading recompute efficiency gpu_memory amortised mfu timeline"
-    ).split()
+    order = [
+        "steps",
+        "overlap",
+        "attribution",
+        "gaps",
+        "syncs",
+        "kernels",
+        "streams",
+        "collectives",
+        "memory",
+        "nvtx",
+        "api",
+        "os_calls",
+        "launch",
+        "data_loading",
+        "recompute",
+        "efficiency",
+        "gpu_memory",
+        "amortised",
+        "mfu",
+        "timeline",
+    ]
     found = []
     for name in order:
         value = document.get(name)
@@ -197,7 +215,9 @@ def _facts(document: Document) -> list[tuple[str, str, State | None]]:
     ]
 
 
-def _fact(found: Mapping[str, Any], say: Any) -> tuple[str, State | None]:  # noqa: ANN401
+def _fact(
+    found: Mapping[str, Any], say: Callable[[Mapping[str, Any]], str]
+) -> tuple[str, State | None]:
     why = state(found)
     return ("", why) if why else (say(found), None)
 
@@ -222,13 +242,9 @@ def _data_loading(found: Mapping[str, Any]) -> str:
     evidence = found["evidence"]
     shown = "; ".join(str(part) for part in evidence) if isinstance(evidence, list) else evidence
     return units.clean(
-        f"{units.duration(found['per_step_ns'] or 0)} per step, in {_count_of(found['steps_affected'])} steps."
-        + (f" {shown}" if shown else "")
+        f"{units.duration(found['per_step_ns'] or 0)} per step, "
+        f"in {units.some(found['steps_affected'], 'step')}." + (f" {shown}" if shown else "")
     )
-
-
-def _count_of(value: object) -> str:
-    return str(len(value)) if isinstance(value, list) else str(value)
 
 
 def _recompute(found: Mapping[str, Any]) -> str:

@@ -125,20 +125,14 @@ def _mark(finding: Mapping[str, Any], document: Document) -> Segment | None:
     return track(BUCKET[bucket].css, units.ratio(before, buckets["window_ns"]), bound)
 
 
-def _evidence(item: str | Mapping[str, Any], places: Places) -> Evidence:
+def _evidence(item: str | Mapping[str, Any], places: Places, tables: frozenset[str]) -> Evidence:
     if isinstance(item, str):
         return Evidence(units.clean(units.shorten(item)))
     at = item.get("at")
     place = places.at(at["start_ns"], at["dur_ns"]) if at else None
     table = item.get("table")
     text = units.clean(units.shorten(item["text"]))
-    return Evidence(text, table if table in LINKABLE else None, place)
-
-
-# Tables that evidence may point to.
-LINKABLE = frozenset(
-    "t-kernels t-classes t-syncs t-gaps t-memory t-collectives t-api t-os t-nvtx t-causes".split()
-)
+    return Evidence(text, table if table in tables else None, place)
 
 
 def _remarks(finding: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,8 +152,13 @@ def _parts(finding: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple((title, units.clean(finding[key])) for title, key in wanted if finding[key])
 
 
-def cards(document: Document, which: str, unit: str = "step") -> list[Card]:
-    """Return the cards of a document, largest bound first; the first two are open."""
+def cards(
+    document: Document, which: str, unit: str = "step", tables: frozenset[str] = frozenset()
+) -> list[Card]:
+    """Return the cards of a document, largest bound first; the first two are open.
+
+    ``tables`` are the ids of the tables on the page, to which evidence may point.
+    """
     places = Places(document)
     found = opportunities(document["findings"])
     made = []
@@ -182,7 +181,7 @@ def cards(document: Document, which: str, unit: str = "step") -> list[Card]:
                 remarks=_remarks(finding),
                 mark=_mark(finding, document),
                 evidence=tuple(
-                    _evidence(item, places) for item in finding["evidence"][:MAX_EVIDENCE]
+                    _evidence(item, places, tables) for item in finding["evidence"][:MAX_EVIDENCE]
                 ),
                 parts=_parts(finding),
                 why=units.clean(finding["why"] or ""),

@@ -121,7 +121,8 @@ def _map(rows: Sequence[tuple[str, Sequence[int]]], columns: int, middle: int, n
         ticks=_ticks(width, size),
         legend=_legend(middle),
         note=note + (f" A column is {size} steps, the longest shown." if size > 1 else ""),
-        spoken=f"Step time by rank and step, median {units.duration(middle)}; longest {units.duration(slow[0])} on {slow[1]}.",
+        spoken=f"Step time by rank and step, median {units.duration(middle)}; "
+        f"longest {units.duration(slow[0])} on {slow[1]}.",
     )
 
 

@@ -106,7 +106,7 @@ def _verdict(result: Document) -> str:
     said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(ranks) else "the capture")
     if len(ranks) == 1:
         return said
-    return f"Over {len(ranks)} ranks: {said[0].lower() if said.startswith('The') else said[0]}{said[1:]}"
+    return f"Over {len(ranks)} ranks: {verdict.inside(said)}"
 
 
 def _stepped(ranks: Sequence[Mapping[str, Any]]) -> bool:

@@ -11,7 +11,7 @@ from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
 from nsysflow.render.limits import Limits
 from nsysflow.render.sections import Document, items, section
-from nsysflow.render.tables import Cell, Column, Row, Table, build
+from nsysflow.render.tables import Cell, Column, Of, Row, Table, build
 from nsysflow.render.verdict import LOSSES
 from nsysflow.render.words import BUCKET
 
@@ -142,12 +142,12 @@ def _segments(rank: Rank) -> list[bars.Segment]:
     return bars.stack(parts, rank["buckets"]["window_ns"], labels=False)
 
 
-def _shaped(rank: Rank, notes: Mapping[str, str]) -> dict[str, Any]:
+def _shaped(rank: Rank, notes: Mapping[str, str]) -> dict[Any, Any]:
     part = shares(rank)
     text = name(rank)
     number = str(rank["rank"]) if rank["rank"] is not None else ""
     return {
-        "id": units.anchor("r", str(rank["label"])),
+        Of.ID: units.anchor("r", str(rank["label"])),
         "rank": Cell(text, value=number or None, csv=number or str(rank["label"]), href=link(rank)),
         "host": Cell(units.clean(str(rank["host"]))) if rank["host"] else None,
         "device": rank["device"],

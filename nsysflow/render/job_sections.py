@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from nsysflow.model import BUCKETS
 from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
 from nsysflow.render.sections import Document, items, state
-from nsysflow.render.tables import Cell, Column, Table, build
+from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.words import Word, cause, plain
 
 _WALK_RANKS = 3
@@ -37,7 +38,7 @@ def missing(result: Document) -> list[str]:
             more = f" and {len(files) - 4} more" if len(files) > 4 else ""  # noqa: PLR2004 - fits a line
             what_one = what.replace("hold ", "holds ") if len(files) == 1 else what
             said.append(
-                f"{len(files)} input{'s' if len(files) > 1 else ''} {what_one}: {', '.join(files[:4])}{more}."
+                f"{units.some(len(files), 'input')} {what_one}: {', '.join(files[:4])}{more}."
             )
     if run["conflicts"]:
         which = units.numbers([row["rank"] for row in run["conflicts"]])
@@ -46,34 +47,58 @@ def missing(result: Document) -> list[str]:
         )
     if run["several_jobs"]:
         said.append(
-            f"Several jobs: {units.clean(str(run['several_jobs']))}. Cross-rank results are withheld."
+            f"Several jobs: {units.clean(str(run['several_jobs']))}. "
+            "Cross-rank results are withheld."
         )
     return said
 
 
-def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
-    by_cause: dict[tuple[int, str], int] = {}
+@dataclass(frozen=True)
+class _Walk:
+    """The walk summed: by cause (in bucket order), by rank, by both; ``top`` ranks are shown."""
+
+    by_cause: dict[str, int]
+    by_rank: dict[str, int]
+    both: dict[tuple[str, str], int]
+    top: tuple[str, ...]
+
+    @property
+    def rest(self) -> list[str]:
+        """The ranks that share one column."""
+        return [label for label in self.by_rank if label not in self.top]
+
+
+def _sums(found: Mapping[str, Any]) -> _Walk:
+    order: dict[str, int] = {}
+    by_cause: dict[str, int] = {}
     by_rank: dict[str, int] = {}
     both: dict[tuple[str, str], int] = {}
     for item in found["items"]:
-        key = item["cause"] or item["bucket"]
-        order = BUCKETS.index(item["bucket"]) if item["bucket"] in BUCKETS else len(BUCKETS)
-        by_cause[order, key] = by_cause.get((order, key), 0) + item["ns"]
-        by_rank[item["label"]] = by_rank.get(item["label"], 0) + item["ns"]
-        both[key, item["label"]] = both.get((key, item["label"]), 0) + item["ns"]
-    total = found["step_ns"]
-    parts = [
-        Part(cause(key), ns)
-        for (_, key), ns in sorted(by_cause.items(), key=lambda p: (p[0][0], -p[1], p[0][1]))
-    ]
-    top = sorted(by_rank, key=lambda label: (-by_rank[label], label))[:_WALK_RANKS]
+        key, label, bucket = item["cause"] or item["bucket"], item["label"], item["bucket"]
+        order[key] = BUCKETS.index(bucket) if bucket in BUCKETS else len(BUCKETS)
+        by_cause[key] = by_cause.get(key, 0) + item["ns"]
+        by_rank[label] = by_rank.get(label, 0) + item["ns"]
+        both[key, label] = both.get((key, label), 0) + item["ns"]
+    causes = sorted(by_cause, key=lambda key: (order[key], -by_cause[key], key))
+    ranks = sorted(by_rank, key=lambda label: (-by_rank[label], label))
+    return _Walk(
+        {key: by_cause[key] for key in causes},
+        {label: by_rank[label] for label in ranks},
+        both,
+        tuple(ranks[:_WALK_RANKS]),
+    )
+
+
+def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
+    sums, total = _sums(found), found["step_ns"]
+    parts = [Part(cause(key), ns) for key, ns in sums.by_cause.items()]
     return {
         "bar": bars.stack(parts, total),
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
-        "ranks": bars.stack(_rank_parts(by_rank, top, names), total),
-        "table": _walk_table(by_cause, by_rank, both, top, names, total),
+        "ranks": bars.stack(_rank_parts(sums, names), total),
+        "table": _walk_table(sums, names, total),
         "steps": units.numbers(found["steps"]),
         "n": len(found["steps"]),
         "step_ns": total,
@@ -84,51 +109,43 @@ def _label(label: str, names: Mapping[str, str]) -> str:
     return names.get(label, units.clean(label))
 
 
-def _rank_parts(
-    by_rank: Mapping[str, int], top: Sequence[str], names: Mapping[str, str]
-) -> list[Part]:
+def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
     parts = []
-    for at, label in enumerate(top):
+    for at, label in enumerate(sums.top):
         text = _label(label, names)
-        parts.append(Part(Word(text, text, f"wr{min(at, 2)}"), by_rank[label]))
-    rest = sum(ns for label, ns in by_rank.items() if label not in top)
-    text = f"{len(by_rank) - len(top)} other ranks"
+        parts.append(Part(Word(text, text, f"wr{min(at, 2)}"), sums.by_rank[label]))
+    text = f"{len(sums.rest)} other ranks"
+    rest = sum(sums.by_rank[label] for label in sums.rest)
     return [*parts, Part(Word(text, text, "wr3"), rest)]
 
 
-def _walk_table(  # noqa: PLR0913 - three sums, the ranks shown, their names and the total
-    by_cause: Mapping[tuple[int, str], int],
-    by_rank: Mapping[str, int],
-    both: Mapping[tuple[str, str], int],
-    top: Sequence[str],
-    names: Mapping[str, str],
-    total: int,
-) -> Table:
-    rest = [label for label in by_rank if label not in top]
+def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
     columns = [Column("cause", "Cause")]
-    columns += [Column(f"rank_{at}", _label(label, names), "ns") for at, label in enumerate(top)]
-    if rest:
-        columns.append(Column("others", f"{len(rest)} other ranks", "ns"))
+    columns += [Column(f"rank_{at}", _label(x, names), "ns") for at, x in enumerate(sums.top)]
+    if sums.rest:
+        columns.append(Column("others", f"{len(sums.rest)} other ranks", "ns"))
     columns += [Column("ns", "Sum", "ns"), Column("share", "Of step", "share")]
-    rows: list[dict[str, Any]] = []
-    for _, key in sorted(by_cause, key=lambda pair: (pair[0], -by_cause[pair], pair[1])):
+    rows: list[dict[Any, Any]] = []
+    for key, ns in sums.by_cause.items():
         word = cause(key)
-        row: dict[str, Any] = {"cause": Cell(word.label, csv=key, css=word.css, letter=word.letter)}
-        row |= {f"rank_{at}": both.get((key, label), 0) for at, label in enumerate(top)}
-        row["others"] = sum(both.get((key, label), 0) for label in rest)
-        row["ns"] = sum(ns for (_, name), ns in by_cause.items() if name == key)
-        row["share"] = units.ratio(row["ns"], total)
+        row: dict[Any, Any] = {
+            "cause": Cell(word.label, csv=key, css=word.css, letter=word.letter),
+            "others": sum(sums.both.get((key, label), 0) for label in sums.rest),
+            "ns": ns,
+            "share": units.ratio(ns, total),
+        }
+        row |= {f"rank_{at}": sums.both.get((key, x), 0) for at, x in enumerate(sums.top)}
         rows.append(row)
-    last: dict[str, Any] = {"cause": Cell("Job step, sums exactly", csv="step_ns"), "level": "tot"}
-    last |= {f"rank_{at}": by_rank[label] for at, label in enumerate(top)}
-    last |= {"others": sum(by_rank[label] for label in rest), "ns": total, "share": 1.0}
-    return build(
-        "t-walk",
-        "Cause by rank",
-        columns,
-        [*rows, last],
-        note="Per step. Wait is passed on to the rank that caused it.",
-    )
+    last: dict[Any, Any] = {
+        "cause": Cell("Job step, sums exactly", csv="step_ns"),
+        "others": sum(sums.by_rank[label] for label in sums.rest),
+        "ns": total,
+        "share": 1.0,
+        Of.LEVEL: "tot",
+    }
+    last |= {f"rank_{at}": sums.by_rank[x] for at, x in enumerate(sums.top)}
+    note = "Per step. Wait is passed on to the rank that caused it."
+    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note)
 
 
 def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]:
@@ -181,7 +198,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         )
     return build(
         "t-communicators",
-        "Communicators",
+        "Largest communicators",
         (
             Column("communicator", "Communicator", "name", null="no name"),
             Column("kind", "Kind"),
@@ -194,7 +211,8 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
             Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
         ),
         rows,
-        note=f"{len(rows)} of {len(groups)} communicators, the largest transfers first. Totals over the kept steps.",
+        note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
+        "first. Totals over the kept steps.",
     )
 
 
@@ -248,7 +266,8 @@ def captures(documents: Sequence[Document]) -> list[str]:
     warned = [doc for doc in documents if doc["capture"].get("warnings")]
     if warned:
         said.append(
-            f"nsys wrote warnings into {len(warned)} of {len(documents)} captures; the rank pages show them."
+            f"nsys wrote warnings into {len(warned)} of {len(documents)} captures; "
+            "the rank pages show them."
         )
     lost: dict[str, int] = {}
     for document in documents:
@@ -265,7 +284,10 @@ def captures(documents: Sequence[Document]) -> list[str]:
 def conflicts(result: Document) -> list[str]:
     """Say who claims one rank, and on what evidence."""
     return [
-        f"Rank {row['rank']} is claimed by {', '.join(units.clean(str(label)) for label in row['labels'])}"
-        f" ({', '.join(units.clean(str(source)) for source in row['sources'])})."
+        f"Rank {row['rank']} is claimed by {_joined(row['labels'])} ({_joined(row['sources'])})."
         for row in result["run"]["conflicts"]
     ]
+
+
+def _joined(texts: Sequence[object]) -> str:
+    return ", ".join(units.clean(str(text)) for text in texts)

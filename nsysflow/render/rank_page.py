@@ -6,23 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from nsysflow.model import IDLE_CAUSES
-from nsysflow.render import bars, capture, findings, rank_tables, strip, timeline, units, verdict
+from nsysflow.render import (
+    bars,
+    capture,
+    findings,
+    rank_host,
+    rank_kernels,
+    rank_step,
+    timeline,
+    units,
+    verdict,
+)
 from nsysflow.render.bars import Part
 from nsysflow.render.limits import Limits
 from nsysflow.render.sections import Document, State, Window, parts_of, section, state, window
-from nsysflow.render.tables import Cell, Column, Table, build
-from nsysflow.render.words import (
-    BUCKET,
-    COMM_PART,
-    IDLE_CAUSE,
-    LETTER_CSS,
-    LETTER_WORD,
-    STEP_SOURCE,
-    Word,
-    cause,
-    kernel_class,
-)
+from nsysflow.render.tables import Table
+from nsysflow.render.words import BUCKET
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,11 @@ class Block:
 def context(document: Document, limits: Limits) -> dict[str, Any]:
     """Return the variables of ``rank.html``."""
     over = window(document)
-    cards = findings.cards(document, over.which, over.unit)
+    tables = _tables(document, over, limits.rows)
+    drawn = {
+        block.table.id for block in tables["blocks"].values() if block.table and block.table.rows
+    }
+    cards = findings.cards(document, over.which, over.unit, frozenset({"t-causes", *drawn}))
     named, total = parts_of(document)
     bucket_parts = [Part(BUCKET[name], ns) for name, ns in named]
     picture = timeline.picture(document, limits.marks)
@@ -67,13 +70,13 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
         "bar_legend": bars.legend(bucket_parts, total, n=over.n),
         "bar_spoken": bars.spoken(bucket_parts, total),
         "cards": cards,
-        "losses": _losses(document, over),
+        "losses": rank_step.losses(document, over),
         "questions": findings.questions(document, cards),
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
         or (None if picture else State("not applicable", "no step is shown")),
-        **_step(document, over),
-        **_tables(document, over, limits.rows),
+        **rank_step.context(document, over),
+        **tables,
         **capture.context(document),
     }
 
@@ -101,7 +104,9 @@ def _eyebrow(document: Document, over: Window) -> list[str]:
     else:
         parts.append("whole capture")
     when = taken.get("utc_start_ns")
-    parts.append(f"captured {units.utc(when)}" if when is not None else "capture time not recorded")
+    parts.append(
+        f"captured {units.utc(int(when))}" if when is not None else "capture time not recorded"
+    )
     return [units.clean(str(part)) for part in parts]
 
 
@@ -157,7 +162,8 @@ def mfu_figure(mfu: Mapping[str, Any]) -> Figure:
         second.append(f"{units.count(round(mfu['tokens_per_s_per_gpu']))} tok/s/GPU")
     if mfu["peak_flops"] is not None:
         second.append(
-            f"peak {units.decimal(mfu['peak_flops'] / 1e12)} TFLOP/s {units.clean(str(mfu['dtype']))}"
+            f"peak {units.decimal(mfu['peak_flops'] / 1e12)} TFLOP/s "
+            + units.clean(str(mfu["dtype"]))
         )
     return _figure("MFU", units.share(mfu["mfu"]), "; ".join(second), "mfu")
 
@@ -193,175 +199,31 @@ def _explained(document: Document, over: Window) -> Figure:
     return _figure("Explained", units.share(1 - found["unattributed_frac"]), second)
 
 
-def _losses(document: Document, over: Window) -> list[dict[str, str]]:
-    """Return the five largest losses by cause, for pages without findings."""
-    rows = [row for row in rank_tables.causes(document, over) if row["ns"]]
-    split = {
-        "exposed_comm" if row["name"] in COMM_PART else "idle"
-        for row in rows
-        if row["level"] == "l2"
-    }
-    kept = [
-        row
-        for row in rows
-        if row["name"] not in ("compute_only", "compute_comm_overlap") and row["name"] not in split
-    ]
-    kept.sort(key=lambda row: (-row["ns"], row["name"]))
-    return [
-        {
-            "label": cause(row["name"]).label,
-            "bucket": "idle: " if row["name"] in IDLE_CAUSES else "",
-            "css": cause(row["name"]).css,
-            "amount": units.duration(round(row["ns"] / over.n)),
-            "share": units.share(row["share"]),
-        }
-        for row in kept[: findings.ON_TOP]
-    ]
-
-
-def _cause_parts(document: Document) -> list[Part]:
-    """Split every bucket by cause, for the second bar; causes of one group join."""
-    split, buckets = document["causes"], document["buckets"]
-    compute = split.get("compute") or {}
-    tensor = sum(ns for name, ns in compute.items() if name in rank_tables.TENSOR_CLASSES)
-    other = sum(compute.values()) - tensor
-    parts = [
-        Part(Word("tensor kernels", "tensor kernels", "compute"), tensor),
-        Part(Word("other kernels", "other kernels", "c-nontensor"), other),
-    ]
-    if not compute:
-        parts = [
-            Part(BUCKET[name], buckets[name]) for name in ("compute_only", "compute_comm_overlap")
-        ]
-    comm = split.get("exposed_comm") or {}
-    parts += [Part(COMM_PART[name], comm[name]) for name in COMM_PART if comm.get(name)]
-    if not any(comm.values()):
-        parts.append(Part(BUCKET["exposed_comm"], buckets["exposed_comm"]))
-    parts += [Part(BUCKET[name], buckets[name]) for name in ("exposed_mem", "graph_opaque")]
-    idle = split.get("idle") or {}
-    if not any(idle.values()):
-        return [*parts, Part(BUCKET["idle"], buckets["idle"])]
-    return parts + [_idle_group(letter, idle) for letter in LETTER_WORD]
-
-
-def _idle_group(letter: str, idle: Mapping[str, int]) -> Part:
-    """Join the causes that share a letter: twenty causes cannot be twenty fills."""
-    inside = [name for name, ns in idle.items() if ns and cause(name).letter == letter]
-    label = (
-        IDLE_CAUSE[inside[0]].label
-        if len(inside) == 1 and inside[0] in IDLE_CAUSE
-        else LETTER_WORD[letter]
-    )
-    return Part(
-        Word(label, label, LETTER_CSS[letter], None, letter), sum(idle[name] for name in inside)
-    )
-
-
-def _step(document: Document, over: Window) -> dict[str, Any]:
-    parts = _cause_parts(document)
-    steps = section(document, "steps")
-    mfu = section(document, "mfu")
-    source = STEP_SOURCE.get(steps.get("source", "none"), str(steps.get("source")))
-    return {
-        "cause_bar": bars.stack(parts, over.ns, n=over.n),
-        "cause_legend": bars.legend(parts, over.ns, n=over.n),
-        "causes": _cause_table(document, over),
-        "strip": strip.strip(document),
-        "falls": strip.waterfall(mfu),
-        "mfu": mfu,
-        "mfu_state": state(mfu),
-        "hfu": units.share(mfu["hfu"]) if mfu.get("hfu") is not None else None,
-        "steps": steps,
-        "steps_state": state(steps),
-        "steps_source": units.clean(source),
-        "dropped": [
-            {
-                "name": row["number"] if row["number"] is not None else row["index"],
-                "reason": units.clean(row["reason"]),
-            }
-            for row in (steps.get("dropped") or ())[:20]
-        ],
-    }
-
-
-def _cause_table(document: Document, over: Window) -> Table:
-    rows = rank_tables.causes(document, over)
-    longest = max((row["share"] for row in rows), default=0) or 1
-    kept = [
-        item["buckets"] for item in section(document, "steps").get("items") or () if item["kept"]
-    ]
-    shaped = []
-    for row in rows:
-        word = cause(row["name"])
-        ranges = [buckets[row["name"]] for buckets in kept if row["name"] in buckets]
-        shaped.append(
-            {
-                **row,
-                "cause": Cell(
-                    word.label,
-                    csv=row["name"],
-                    css=word.css,
-                    letter=word.letter,
-                    href=f"#g-{word.term}" if word.term else None,
-                ),
-                "min_ns": min(ranges) if ranges else Cell("", value=""),
-                "max_ns": max(ranges) if ranges else Cell("", value=""),
-                "bar": [bars.track(word.css, 0, row["share"] / longest)],
-            }
-        )
-    total = {
-        "cause": Cell("Window, sums exactly", csv="window_ns"),
-        "ns": over.ns,
-        "share": 1.0,
-        "min_ns": Cell("", value=""),
-        "max_ns": Cell("", value=""),
-        "bar": [],
-        "level": "tot",
-    }
-    spreads = (Column("min_ns", "Min", "ns", wide=True), Column("max_ns", "Max", "ns", wide=True))
-    if over.n == 1:
-        spreads = ()
-    return build(
-        "t-causes",
-        "By bucket and cause",
-        (
-            Column("cause", "Bucket and cause"),
-            Column("ns", f"Per {over.unit}", "ns", per=over.n),
-            Column("share", f"Of {over.unit}", "share"),
-            *spreads,
-            Column("bar", f"0 – {units.share(longest)} of the {over.unit}", "bar", wide=True),
-        ),
-        [*shaped, total],
-        note=f"{'Min and max: ' + over.text + '. ' if spreads else ''}"
-        "Shares are rounded row by row and may differ from the sum by 0.1.",
-    )
-
-
 def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
     made = {
-        "kernels": ("Top kernels", rank_tables.kernels(document, over, rows), "kernels"),
-        "classes": ("By class", rank_tables.classes(document, over), "kernels"),
-        "phases": ("By phase", rank_tables.phases(document, over), "kernels"),
-        "streams": ("Streams", rank_tables.streams(document, min(rows, 40)), "streams"),
+        "kernels": ("Top kernels", rank_kernels.kernels(document, over, rows), "kernels"),
+        "classes": ("By class", rank_kernels.classes(document, over), "kernels"),
+        "phases": ("By phase", rank_kernels.phases(document, over), "kernels"),
+        "streams": ("Streams", rank_kernels.streams(document, min(rows, 40)), "streams"),
         "collectives": (
             "Collectives",
-            rank_tables.collectives(document, over, min(rows, 60)),
+            rank_kernels.collectives(document, over, min(rows, 60)),
             "collectives",
         ),
-        "syncs": ("Blocking calls", rank_tables.syncs(document, over, min(rows, 50)), "syncs"),
-        "gaps": ("Longest gaps", rank_tables.gaps(document, min(rows, 100)), "gaps"),
-        "memory": ("Memory operations", rank_tables.memory(document, over), "memory"),
+        "syncs": ("Blocking calls", rank_host.syncs(document, over, min(rows, 50)), "syncs"),
+        "gaps": ("Longest gaps", rank_host.gaps(document, min(rows, 100)), "gaps"),
+        "memory": ("Memory operations", rank_host.memory(document, over), "memory"),
         "api": (
             "CUDA calls",
-            rank_tables.calls(document, "api", "CUDA calls", min(rows, 60)),
+            rank_host.calls(document, "api", "CUDA calls", min(rows, 60)),
             "api",
         ),
         "os_calls": (
             "OS calls",
-            rank_tables.calls(document, "os_calls", "OS calls", min(rows, 40)),
+            rank_host.calls(document, "os_calls", "OS calls", min(rows, 40)),
             "os_calls",
         ),
-        "nvtx": ("NVTX ranges", rank_tables.nvtx(document, rows), "nvtx"),
+        "nvtx": ("NVTX ranges", rank_host.nvtx(document, rows), "nvtx"),
     }
     unclassified = section(document, "kernels").get("unclassified") or ()
     return {

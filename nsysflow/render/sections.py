@@ -24,7 +24,7 @@ class State:
 
 def section(document: Document, name: str) -> Mapping[str, Any]:
     """Return a section; one that an older document lacks says so instead of failing the page."""
-    found = document[name] if name in document else _ABSENT
+    found = document.get(name, _ABSENT)
     return found if isinstance(found, Mapping) else _ABSENT
 
 

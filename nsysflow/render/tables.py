@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from nsysflow.render import units
@@ -15,13 +16,20 @@ _FILTER_FROM = 7
 _TITLE_FROM = 48
 
 
+class Of(Enum):
+    """What a row is besides its values; no key of a document can be one of these."""
+
+    ID = "id"
+    LEVEL = "level"
+
+
 @dataclass(frozen=True)
 class Column:
     """One column. ``key`` is the contract's name, used in CSV.
 
     ``kind``: text, long (may wrap), name (monospaced, cut), mark (a Word), bar (Segments), yesno,
-    or one of NUMERIC. ``per`` divides what is shown (not what is sorted and exported). ``null`` is what a
-    cell without a value says; ``quiet`` where that is an answer ("none") and nothing is unknown.
+    or one of NUMERIC. ``per`` divides what is shown (not what is sorted and exported). ``null``
+    is what a cell without a value says; ``quiet`` where that is an answer ("none") and not a lack.
     """
 
     key: str
@@ -56,7 +64,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """Cells in column order; ``id`` for links into the row; ``level`` 1 and 2 indent, total ends."""
+    """Cells in column order; ``id`` for links into the row; ``level``: l1, l2 (indented), tot."""
 
     cells: tuple[Cell, ...]
     id: str | None = None
@@ -81,18 +89,18 @@ def build(  # noqa: PLR0913 - a table has that many parts, all named by the call
     table_id: str,
     caption: str,
     columns: Sequence[Column],
-    items: Sequence[Mapping[str, Any]],
+    items: Sequence[Mapping[Any, Any]],
     *,
     note: str = "",
     plain: bool = False,
 ) -> Table:
-    """Write a table from rows of values under the columns' keys (and ``id``, ``level``)."""
+    """Write a table from rows of values under the columns' keys (and ``Of``)."""
     shared = {c.key: _unit(c, items) for c in columns}
     rows = tuple(
         Row(
-            tuple(_cell(c, item.get(c.key), shared[c.key]) for c in columns),
-            item.get("id"),
-            item.get("level", ""),
+            tuple(_cell(c, item[c.key], shared[c.key]) for c in columns),
+            item.get(Of.ID),
+            item.get(Of.LEVEL, ""),
         )
         for item in items
     )
@@ -108,10 +116,10 @@ def build(  # noqa: PLR0913 - a table has that many parts, all named by the call
     )
 
 
-def _unit(column: Column, items: Sequence[Mapping[str, Any]]) -> units.Unit | None:
+def _unit(column: Column, items: Sequence[Mapping[Any, Any]]) -> units.Unit | None:
     if column.kind != "ns":
         return None
-    values = [item.get(column.key) for item in items]
+    values = [item[column.key] for item in items]
     return units.column_unit([round(v / column.per) for v in values if isinstance(v, (int, float))])
 
 
@@ -119,14 +127,14 @@ def _header(column: Column, unit: units.Unit | None) -> str:
     return f"{column.title}, {unit.name}" if unit else column.title
 
 
-def _cell(column: Column, value: Any, unit: units.Unit | None) -> Cell:  # noqa: ANN401
+def _cell(column: Column, value: object, unit: units.Unit | None) -> Cell:
     if isinstance(value, Cell):
         return value
     if value is None:
         return Cell(
             column.null, value="" if column.numeric else None, missing=True, quiet=column.quiet
         )
-    if column.numeric:
+    if column.numeric and isinstance(value, int | float):
         return Cell(_number(column, value, unit), value=str(value))
     return _words(column.kind, value)
 
@@ -144,7 +152,7 @@ def _number(column: Column, value: float, unit: units.Unit | None) -> str:
     return {"share": units.share, "rate": units.rate, "decimal": units.decimal}[column.kind](shown)
 
 
-def _words(kind: str, value: Any) -> Cell:  # noqa: ANN401
+def _words(kind: str, value: Any) -> Cell:  # noqa: ANN401 - what the kind says
     if kind == "bar":
         return Cell(bar=tuple(value))
     if kind == "mark":
@@ -159,3 +167,11 @@ def name_cell(text: str, limit: int = units.NAME_LIMIT) -> Cell:
     """Write a name from the trace; the full text (up to ``limit``) is in the cell for copying."""
     shown = units.shorten(units.clean(text), limit)
     return Cell(shown, title=shown if len(shown) > _TITLE_FROM else None)
+
+
+def rest_note(shown: int, total: int, what: str) -> str:
+    """Say how much of a list the page holds."""
+    if shown >= total:
+        return f"All {units.count(total)} {what}."
+    part = f"{units.count(shown)} of {units.count(total)} {what}"
+    return f"{part}; the JSON file beside this page may hold more."

@@ -35,16 +35,22 @@ def _signed(value: float, decimals: int) -> str:
     return MINUS + text if value < 0 and float(text.replace(",", "")) else text
 
 
+# The limits are half a last digit early, so that 9.996 ms does not become 10.00 ms.
+_STEPS = (
+    (10 * _S, Unit(_S, "s", 1)),
+    (9_995_000, Unit(_MS, "ms", 1)),
+    (999_500, Unit(_MS, "ms", 2)),
+    (9_950, Unit(_US, "µs", 0)),
+)
+_FINEST = Unit(_US, "µs", 1)
+
+
 def _duration_unit(value_ns: int) -> Unit:
     size = abs(value_ns)
-    # The limits are half a last digit early, so that 9.996 ms does not become 10.00 ms.
-    if size >= 10 * _S:
-        return Unit(_S, "s", 1)
-    if size >= 9_995_000:
-        return Unit(_MS, "ms", 1)
-    if size >= 999_500:
-        return Unit(_MS, "ms", 2)
-    return Unit(_US, "µs", 0 if size >= 9_950 else 1)
+    for least, unit in _STEPS:
+        if size >= least:
+            return unit
+    return _FINEST
 
 
 def duration(value_ns: int) -> str:

@@ -45,6 +45,11 @@ def losses(buckets: Mapping[str, int], each: str) -> str:
     return f"{first}; {_SECOND[large[1][1]].format(share=units.share(large[1][0]))}."
 
 
+def inside(sentence: str) -> str:
+    """Return a sentence as it stands after a comma or colon."""
+    return sentence[0].lower() + sentence[1:]
+
+
 def failed_check(mfu: Mapping[str, Any]) -> str | None:
     """Return the text of the first check that says the numbers cannot be right."""
     for check in mfu.get("checks") or ():
@@ -60,7 +65,7 @@ def sentence(document: Document, window: Window) -> str:
         return f"The numbers below don’t fit together: {failed}"
     said = losses(document["buckets"], window.each)
     if document["attribution"].get("verdict") == "incomplete":
-        said = f"As far as this capture shows, {said[0].lower() if said[1:2].islower() else said[0]}{said[1:]}"
+        said = f"As far as this capture shows, {inside(said)}"
     if window.unit == "capture":
         return f"No training steps found; figures cover the whole capture. {said}"
     return said

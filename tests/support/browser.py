@@ -37,12 +37,12 @@ def lack() -> str | None:
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
+def browser(executable: str | None = None) -> Iterator[Any]:
     """Start the system's Chromium; Playwright's own download is never used."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        started = play.chromium.launch(executable_path=path(), args=list(ARGUMENTS))
+        started = play.chromium.launch(executable_path=executable or path(), args=list(ARGUMENTS))
         try:
             yield started
         finally:

@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from nsysflow.model import BUCKETS, CATEGORIES, EXPOSED_COMM_PARTS, IDLE_CAUSES
-from nsysflow.render.timeline import CLASSES
+from nsysflow.render.timeline_marks import CLASSES
 
 Document = dict[str, Any]
 STEP_NS = 910_200_000
@@ -109,14 +109,49 @@ def _kernels(n: int) -> Document:
     names = [
         ("nvjet_tst_192x192_64x4_2x1_v_bz_coopA_TNT", "gemm", "yes", 448, 131_200_000, 291_000),
         ("nvjet_tst_128x256_64x4_1x2_h_bz_coopB_NTN", "gemm", "yes", 512, 96_400_000, 187_000),
-        ("void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128, 64, 128, 8, 4, 4, 4, false, false, cutlass::bfloat16_t>, false, true>(Flash_bwd_params)", "attention", "yes", 32, 36_800_000, 1_150_000),
-        ("void vllm_layer_norm::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, const c10::BFloat16*)", "norm", "no", 260, 31_900_000, 122_000),
+        (
+            "void flash_bwd_dq_dk_dv_loop_seqk_parallel_kernel<Flash_bwd_kernel_traits<128, 64, 128, 8, 4, 4, 4, false, false, cutlass::bfloat16_t>, false, true>(Flash_bwd_params)",
+            "attention",
+            "yes",
+            32,
+            36_800_000,
+            1_150_000,
+        ),
+        (
+            "void vllm_layer_norm::vectorized_layer_norm_kernel<c10::BFloat16, float>(int, float, const c10::BFloat16*)",
+            "norm",
+            "no",
+            260,
+            31_900_000,
+            122_000,
+        ),
         (HOSTILE["kernel"], "elementwise", "no", 64, 14_100_000, 220_000),
-        ("multi_tensor_apply_kernel<TensorListMetadata<4>, FusedAdamMathFunctor<float>>", "optimizer", "no", 276, 24_900_000, 81_000),
-        ("unrolled_elementwise_kernel<direct_copy_kernel_cuda>", "copy", "no", 1024, 17_700_000, 16_000),
-        ("ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "comm", "no", 64, 241_000_000, 3_700_000),
+        (
+            "multi_tensor_apply_kernel<TensorListMetadata<4>, FusedAdamMathFunctor<float>>",
+            "optimizer",
+            "no",
+            276,
+            24_900_000,
+            81_000,
+        ),
+        (
+            "unrolled_elementwise_kernel<direct_copy_kernel_cuda>",
+            "copy",
+            "no",
+            1024,
+            17_700_000,
+            16_000,
+        ),
+        (
+            "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            "comm",
+            "no",
+            64,
+            241_000_000,
+            3_700_000,
+        ),
         ("triton_poi_fused_mystery_12", "other", "unknown", 456, 5_500_000, 11_000),
-    ]  # fmt: skip
+    ]
     top = [
         {
             "name": name,
@@ -206,12 +241,18 @@ def _unbounded(name: str, status: str, category: str, title: str, why: str) -> D
 def _findings(first_gap: Document) -> list[Document]:
     return [
         _finding(
-            "exposed_transfer", "exposed_communication", "FSDP collectives between nodes are not hidden",
-            "transfer_gated", 163.5,
+            "exposed_transfer",
+            "exposed_communication",
+            "FSDP collectives between nodes are not hidden",
+            "transfer_gated",
+            163.5,
             evidence=[
                 "Transfer that gates compute: 163.5 ms per step (149.8 – 181.0 ms, n 9).",
                 "64 AllGather and 33 ReduceScatter per step on communicator `fsdp-64`, 8 hosts; 26.9 % of their time is hidden.",
-                {"text": "Bus bandwidth 96 GB/s on the transfer part; best seen at this size: 171 GB/s.", "table": "t-collectives"},
+                {
+                    "text": "Bus bandwidth 96 GB/s on the transfer part; best seen at this size: 171 GB/s.",
+                    "table": "t-collectives",
+                },
             ],
             why="A layer cannot start before its weights arrive; the gather is issued only after the layer before has begun.",
             fix="Shard inside the node and replicate across (HSDP), or prefetch one layer further ahead.",
@@ -219,28 +260,78 @@ def _findings(first_gap: Document) -> list[Document]:
             capture_next="`--trace=cuda,nvtx,nccl` on all ranks (rank 41 is missing).",
         ),
         _finding(
-            "recompute", "recomputation", "Every layer’s forward pass runs twice", None, 104.6,
-            evidence=["Forward kernels launched inside backward ranges: 104.6 ms per step (11.5 %, n 9)."],
-            fix="Recompute attention only, or the first 12 layers.", trade_off="Memory: measure the peak after the change.",
+            "recompute",
+            "recomputation",
+            "Every layer’s forward pass runs twice",
+            None,
+            104.6,
+            evidence=[
+                "Forward kernels launched inside backward ranges: 104.6 ms per step (11.5 %, n 9)."
+            ],
+            fix="Recompute attention only, or the first 12 layers.",
+            trade_off="Memory: measure the peak after the change.",
         ),
         _finding(
-            "host_sync", "host_overhead", "Three .item() calls drain the queue every step", "host_sync", 58.7,
+            "host_sync",
+            "host_overhead",
+            "Three .item() calls drain the queue every step",
+            "host_sync",
+            58.7,
             evidence=[
-                {"text": "Idle caused by blocking calls: 58.7 ms per step, 3 call sites.", "table": "t-syncs",
-                 "at": {"start_ns": first_gap["start_ns"], "dur_ns": first_gap["dur_ns"]}},
+                {
+                    "text": "Idle caused by blocking calls: 58.7 ms per step, 3 call sites.",
+                    "table": "t-syncs",
+                    "at": {"start_ns": first_gap["start_ns"], "dur_ns": first_gap["dur_ns"]},
+                },
             ],
-            fix="Log every 50 steps; keep the loss on the GPU.", capture_next="`--cudabacktrace=sync` for the source line.",
+            fix="Log every 50 steps; keep the loss on the GPU.",
+            capture_next="`--cudabacktrace=sync` for the source line.",
         ),
-        _finding("straggler", "stragglers", "This rank waits for rank 11", "wait_gated", 46.0,
-                 fix="See rank 11 on the job page.", confidence="medium"),
-        _finding("data_loading", "data_loading", "The step waits for its batch", "data_loading", 31.2,
-                 fix="More loader workers; pin memory.", confidence="medium"),
-        _finding("launch", "host_overhead", "The optimizer is launched kernel by kernel", "launch_bound", 28.0,
-                 fix="Fused or foreach optimizer; CUDA graphs.", confidence="low"),
-        _unbounded("bubble", "unavailable", "pipeline_bubble", "Pipeline bubble", "no send/receive communicator was recorded"),
-        _unbounded("kernels", "ok", "kernel_efficiency", "no class of kernels is far below its peers", ""),
-        _unbounded("measurement", "info", "measurement", "6 of 7 checks pass", "1 unknown: unprofiled step time"),
-    ]  # fmt: skip
+        _finding(
+            "straggler",
+            "stragglers",
+            "This rank waits for rank 11",
+            "wait_gated",
+            46.0,
+            fix="See rank 11 on the job page.",
+            confidence="medium",
+        ),
+        _finding(
+            "data_loading",
+            "data_loading",
+            "The step waits for its batch",
+            "data_loading",
+            31.2,
+            fix="More loader workers; pin memory.",
+            confidence="medium",
+        ),
+        _finding(
+            "launch",
+            "host_overhead",
+            "The optimizer is launched kernel by kernel",
+            "launch_bound",
+            28.0,
+            fix="Fused or foreach optimizer; CUDA graphs.",
+            confidence="low",
+        ),
+        _unbounded(
+            "bubble",
+            "unavailable",
+            "pipeline_bubble",
+            "Pipeline bubble",
+            "no send/receive communicator was recorded",
+        ),
+        _unbounded(
+            "kernels", "ok", "kernel_efficiency", "no class of kernels is far below its peers", ""
+        ),
+        _unbounded(
+            "measurement",
+            "info",
+            "measurement",
+            "6 of 7 checks pass",
+            "1 unknown: unprofiled step time",
+        ),
+    ]
 
 
 def _timeline(steps: Document, shown: list[int], layers: int, seed: int) -> Document:
@@ -265,8 +356,19 @@ def _timeline(steps: Document, shown: list[int], layers: int, seed: int) -> Docu
             key: [] for key in ("nvtx", "state", "compute", "comm", "copies", "idle", "host")
         }
         loader = dur // 30
-        rows["nvtx"] = [[0, loader, place["range"], 8, 1, 1], [loader, dur // 3, place["range"], 0, 1, 1],
-                        [loader + dur // 3, dur // 2, place["range"], 1, 1, 1], [loader + dur // 3 + dur // 2, dur - loader - dur // 3 - dur // 2, place["range"], 2, 1, 1]]  # fmt: skip
+        rows["nvtx"] = [
+            [0, loader, place["range"], 8, 1, 1],
+            [loader, dur // 3, place["range"], 0, 1, 1],
+            [loader + dur // 3, dur // 2, place["range"], 1, 1, 1],
+            [
+                loader + dur // 3 + dur // 2,
+                dur - loader - dur // 3 - dur // 2,
+                place["range"],
+                2,
+                1,
+                1,
+            ],
+        ]
         rows["state"].append([0, loader, place["idle"], -1, 1, 1])
         rows["idle"].append([0, loader, place["data_loading"], -1, 1, 1])
         rows["copies"].append([loader - 4_000_000, 4_000_000, place["copy"], -1, 1, 1])
@@ -281,8 +383,11 @@ def _timeline(steps: Document, shown: list[int], layers: int, seed: int) -> Docu
                 [at, compute * 7 // 10, place["tensor"], 3, 1, 1],
                 [at + compute * 7 // 10, compute * 3 // 10, place["kernel"], 4, 1, 1],
             ]
-            rows["comm"] += [[at + compute - comm // 3, comm // 3, place["hidden"], 5, 1, 1], [at + compute, comm // 4, place["wait"], 5, 1, 1],
-                             [at + compute + comm // 4, comm - comm // 4, place["transfer"], 5, 1, 1]]  # fmt: skip
+            rows["comm"] += [
+                [at + compute - comm // 3, comm // 3, place["hidden"], 5, 1, 1],
+                [at + compute, comm // 4, place["wait"], 5, 1, 1],
+                [at + compute + comm // 4, comm - comm // 4, place["transfer"], 5, 1, 1],
+            ]
             rows["state"] += [
                 [at, compute, place["compute_only"], -1, 1, 1],
                 [at + compute, comm, place["exposed_comm"], -1, 1, 1],
@@ -295,8 +400,15 @@ def _timeline(steps: Document, shown: list[int], layers: int, seed: int) -> Docu
                 [at - each // 3 if layer else at, each // 5, place["launch"], 6, 12, 0.8],
                 [at + compute, rest, place["blocking"], 7, 1, 1],
             ]
-        labels = {"nvtx": "Phase (NVTX)", "state": "GPU state", "compute": "Stream 7, compute", "comm": "Stream 20, AllGather",
-                  "copies": "Copies", "idle": "Idle, by cause", "host": "Main: CUDA calls"}  # fmt: skip
+        labels = {
+            "nvtx": "Phase (NVTX)",
+            "state": "GPU state",
+            "compute": "Stream 7, compute",
+            "comm": "Stream 20, AllGather",
+            "copies": "Copies",
+            "idle": "Idle, by cause",
+            "host": "Main: CUDA calls",
+        }
         kinds = {"compute": "stream", "comm": "stream"}
         made.append(
             {
@@ -394,71 +506,373 @@ def full(rank: int = 3, steps: int = 12, layers: int = 32, seed: int | None = No
         "schema": 1,
         "tool": {"version": "0.1.0"},
         "lane": {
-            "rank": rank, "rank_source": "env", "label": f"{rank:04d}", "file": f"rank{rank}.sqlite", "host": f"host-{rank // 8 + 1}",
-            "pid": 4242 + rank, "device": rank % 8, "gpu_source": "TARGET_INFO_CUDA_DEVICE", "shared_gpu": False,
-            "gpu": {"name": "NVIDIA H100 80GB HBM3", "uuid": "GPU-6f1e", "sm_count": 132, "memory_bytes": 85_520_809_984, "bandwidth_bytes_per_s": 3_352_320_000_000},
+            "rank": rank,
+            "rank_source": "env",
+            "label": f"{rank:04d}",
+            "file": f"rank{rank}.sqlite",
+            "host": f"host-{rank // 8 + 1}",
+            "pid": 4242 + rank,
+            "device": rank % 8,
+            "gpu_source": "TARGET_INFO_CUDA_DEVICE",
+            "shared_gpu": False,
+            "gpu": {
+                "name": "NVIDIA H100 80GB HBM3",
+                "uuid": "GPU-6f1e",
+                "sm_count": 132,
+                "memory_bytes": 85_520_809_984,
+                "bandwidth_bytes_per_s": 3_352_320_000_000,
+            },
         },
         "capture": {
             "status": "ok",
-            "nsys_version": "2025.6.1", "schema_version": "3.25.2", "start_ns": 0, "end_ns": 12_400_000_000, "utc_start_ns": 1_796_133_720_000_000_000,
-            "tables": {"CUPTI_ACTIVITY_KIND_KERNEL": "present", "CUPTI_ACTIVITY_KIND_MEMCPY": "present", "CUPTI_ACTIVITY_KIND_RUNTIME": "present",
-                       "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "empty", "NVTX_EVENTS": "present", "DIAGNOSTIC_EVENT": "present"},
-            "counts": {"kernels": 58_204, "memcpys": 1_210, "memsets": 873, "graph_rows": 0, "api_calls": 402_118, "nvtx_ranges": 61_007},
-            "span": {"start_ns": found["items"][0]["start_ns"], "end_ns": found["items"][-1]["end_ns"], "buckets": buckets([v * steps for v in USUAL])},
-            "warnings": [{"severity": "warning", "text": "Not all NVTX events might have been collected.", "count": 1}],
-            "dropped": {"no_timestamp": 0, "impossible_duration": 2, "open_ranges": 3, "undecodable_text": 0, "non_integer_cells": 0},
+            "nsys_version": "2025.6.1",
+            "schema_version": "3.25.2",
+            "start_ns": 0,
+            "end_ns": 12_400_000_000,
+            "utc_start_ns": "1796133720000000000",
+            "tables": {
+                "CUPTI_ACTIVITY_KIND_KERNEL": "present",
+                "CUPTI_ACTIVITY_KIND_MEMCPY": "present",
+                "CUPTI_ACTIVITY_KIND_RUNTIME": "present",
+                "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION": "empty",
+                "NVTX_EVENTS": "present",
+                "DIAGNOSTIC_EVENT": "present",
+            },
+            "counts": {
+                "kernels": 58_204,
+                "memcpys": 1_210,
+                "memsets": 873,
+                "graph_rows": 0,
+                "api_calls": 402_118,
+                "nvtx_ranges": 61_007,
+            },
+            "span": {
+                "start_ns": found["items"][0]["start_ns"],
+                "end_ns": found["items"][-1]["end_ns"],
+                "buckets": buckets([v * steps for v in USUAL]),
+            },
+            "warnings": [
+                {
+                    "severity": "warning",
+                    "text": "Not all NVTX events might have been collected.",
+                    "count": 1,
+                }
+            ],
+            "dropped": {
+                "no_timestamp": 0,
+                "impossible_duration": 2,
+                "open_ranges": 3,
+                "undecodable_text": 0,
+                "non_integer_cells": 0,
+            },
         },
         "steps": found,
         "buckets": total,
-        "overlap": {"status": "ok", "comm_ns": total["compute_comm_overlap"] + total["exposed_comm"], "overlapped_ns": total["compute_comm_overlap"],
-                    "exposed_ns": total["exposed_comm"], "opaque_ns": 0, "overlap_frac": round(total["compute_comm_overlap"] / (total["compute_comm_overlap"] + total["exposed_comm"]), 6)},
+        "overlap": {
+            "status": "ok",
+            "comm_ns": total["compute_comm_overlap"] + total["exposed_comm"],
+            "overlapped_ns": total["compute_comm_overlap"],
+            "exposed_ns": total["exposed_comm"],
+            "opaque_ns": 0,
+            "overlap_frac": round(
+                total["compute_comm_overlap"]
+                / (total["compute_comm_overlap"] + total["exposed_comm"]),
+                6,
+            ),
+        },
         "causes": {"idle": idle, "exposed_comm": comm, "compute": compute, "phase": phase},
-        "attribution": {"status": "ok", "unattributed_ns": idle["idle_unattributed"], "unattributed_frac": round(idle["idle_unattributed"] / total["window_ns"], 6), "verdict": "good"},
-        "categories": {name: {"ns": ns, "frac": round(ns / total["window_ns"], 6), "finding": named.get(name)} for name, ns in categories.items()},
-        "gaps": {"status": "ok", "count": 3_912, "total_ns": total["idle"], "total": 3_912, "shown": 4, "top": [
-            {"start_ns": kept[4]["start_ns"], "dur_ns": 72_600_000, "cause": "data_loading", "step": kept[4]["index"], "next_op": "copy host to device", "evidence": "DataLoader next()"},
-            {"start_ns": kept[1]["start_ns"], "dur_ns": 48_800_000, "cause": "data_loading", "step": kept[1]["index"], "next_op": "copy host to device", "evidence": "DataLoader next()"},
-            {**gap, "cause": "host_sync", "step": kept[0]["index"], "next_op": "unrolled_elementwise_kernel", "evidence": None},
-            {"start_ns": kept[-1]["end_ns"] + 5, "dur_ns": 18_900_000, "cause": "idle_unattributed", "step": None, "next_op": None, "evidence": None}]},
-        "syncs": listed([
-            {"api": "cudaStreamSynchronize", "kind": "item_copy", "nvtx_path": "logging", "callsite": None, "count": n, "per_step": 1.0, "host_ns": 61_900_000 * n, "idle_caused_ns": 28_500_000 * n, "bytes": 4, "copy_kind": 2},
-            {"api": "cudaStreamSynchronize", "kind": "stream_sync", "nvtx_path": "clip / norm", "callsite": "train.py:88", "count": n, "per_step": 1.0, "host_ns": 32_400_000 * n, "idle_caused_ns": 11_300_000 * n, "bytes": None, "copy_kind": None},
-            {"api": "cudaEventSynchronize", "kind": "event_sync", "nvtx_path": None, "callsite": None, "count": 32 * n, "per_step": 32.0, "host_ns": 4_100_000 * n, "idle_caused_ns": 0, "bytes": None, "copy_kind": None}]),
+        "attribution": {
+            "status": "ok",
+            "unattributed_ns": idle["idle_unattributed"],
+            "unattributed_frac": round(idle["idle_unattributed"] / total["window_ns"], 6),
+            "verdict": "good",
+        },
+        "categories": {
+            name: {"ns": ns, "frac": round(ns / total["window_ns"], 6), "finding": named.get(name)}
+            for name, ns in categories.items()
+        },
+        "gaps": {
+            "status": "ok",
+            "count": 3_912,
+            "total_ns": total["idle"],
+            "total": 3_912,
+            "shown": 4,
+            "top": [
+                {
+                    "start_ns": kept[4]["start_ns"],
+                    "dur_ns": 72_600_000,
+                    "cause": "data_loading",
+                    "step": kept[4]["index"],
+                    "next_op": "copy host to device",
+                    "evidence": "DataLoader next()",
+                },
+                {
+                    "start_ns": kept[1]["start_ns"],
+                    "dur_ns": 48_800_000,
+                    "cause": "data_loading",
+                    "step": kept[1]["index"],
+                    "next_op": "copy host to device",
+                    "evidence": "DataLoader next()",
+                },
+                {
+                    **gap,
+                    "cause": "host_sync",
+                    "step": kept[0]["index"],
+                    "next_op": "unrolled_elementwise_kernel",
+                    "evidence": None,
+                },
+                {
+                    "start_ns": kept[-1]["end_ns"] + 5,
+                    "dur_ns": 18_900_000,
+                    "cause": "idle_unattributed",
+                    "step": None,
+                    "next_op": None,
+                    "evidence": None,
+                },
+            ],
+        },
+        "syncs": listed(
+            [
+                {
+                    "api": "cudaStreamSynchronize",
+                    "kind": "item_copy",
+                    "nvtx_path": "logging",
+                    "callsite": None,
+                    "count": n,
+                    "per_step": 1.0,
+                    "host_ns": 61_900_000 * n,
+                    "idle_caused_ns": 28_500_000 * n,
+                    "bytes": 4,
+                    "copy_kind": 2,
+                },
+                {
+                    "api": "cudaStreamSynchronize",
+                    "kind": "stream_sync",
+                    "nvtx_path": "clip / norm",
+                    "callsite": "train.py:88",
+                    "count": n,
+                    "per_step": 1.0,
+                    "host_ns": 32_400_000 * n,
+                    "idle_caused_ns": 11_300_000 * n,
+                    "bytes": None,
+                    "copy_kind": None,
+                },
+                {
+                    "api": "cudaEventSynchronize",
+                    "kind": "event_sync",
+                    "nvtx_path": None,
+                    "callsite": None,
+                    "count": 32 * n,
+                    "per_step": 32.0,
+                    "host_ns": 4_100_000 * n,
+                    "idle_caused_ns": 0,
+                    "bytes": None,
+                    "copy_kind": None,
+                },
+            ]
+        ),
         "kernels": _kernels(n),
-        "streams": listed([
-            {"context": 1, "stream": 7, "role": "compute", "count": 51_000, "busy_ns": computes, "busy_frac": 0.55},
-            {"context": 1, "stream": 20, "role": "comm", "count": 873, "busy_ns": total["exposed_comm"], "busy_frac": 0.28},
-            {"context": 1, "stream": 24, "role": "mixed", "count": 90, "busy_ns": 9_000_000, "busy_frac": 0.0002}]),
-        "collectives": listed([
-            {"op": "all_gather", "op_source": "payload", "communicator": "fsdp-64", "kind": "fsdp", "members": 64, "count": 64 * n, "bytes": 53_687_091_200 * n, "work_ns": 241_000_000 * n, "exposed_ns": 190_000_000 * n, "wait_ns": 52_000_000 * n, "transfer_ns": 188_000_000 * n, "algbw_bytes_per_s": 97_600_000_000, "busbw_bytes_per_s": 96_100_000_000},
-            {"op": "reduce_scatter", "op_source": "kernel_name", "communicator": None, "kind": "unknown", "members": None, "count": 33 * n, "bytes": None, "work_ns": 117_000_000 * n, "exposed_ns": 72_000_000 * n, "wait_ns": None, "transfer_ns": None, "algbw_bytes_per_s": None, "busbw_bytes_per_s": None}]),
-        "memory": listed([
-            {"kind": "h2d", "pageable": False, "count": 2 * n, "bytes": 67_000 * n, "work_ns": 6_900_000 * n, "exposed_ns": 6_200_000 * n},
-            {"kind": "d2h", "pageable": True, "count": 3 * n, "bytes": 12 * n, "work_ns": 3_300_000 * n, "exposed_ns": 3_200_000 * n},
-            {"kind": "memset", "pageable": None, "count": 97 * n, "bytes": 3_400_000 * n, "work_ns": 210_000 * n, "exposed_ns": 0}]),
-        "nvtx": listed([
-            {"path": "forward / layer N / attention", "domain": "default", "count": 32 * n, "open": 0, "host_ns": 190_000_000 * n, "projected_ns": 60_000_000 * n, "work_ns": 61_000_000 * n},
-            {"path": "optimizer", "domain": "default", "count": n, "open": 1, "host_ns": 30_000_000 * n, "projected_ns": 24_000_000 * n, "work_ns": 24_900_000 * n}]),
-        "api": listed([{"name": "cudaLaunchKernel_v7000", "count": 6_418 * n, "total_ns": 60_000_000 * n, "median_ns": 6_100, "min_ns": 3_200, "max_ns": 4_100_000}]),
-        "os_calls": {"status": "not_recorded", "reason": "OSRT_API is absent; add `--trace=osrt`", "total": 0, "shown": 0, "items": []},
-        "launch": {"status": "ok", "lambda": 0.41, "queue_depth_median": 212, "graph_launches": 0, "graph_launch_ns": 0, "kernels_in_graphs": 0},
-        "data_loading": {"status": "ok", "per_step_ns": 31_200_000, "steps_affected": 4, "evidence": ["NVTX range DataLoader next()"]},
-        "recompute": {"status": "ok", "rho": 2.0, "recompute_ns": phase["recompute"], "source": "nvtx"},
+        "streams": listed(
+            [
+                {
+                    "context": 1,
+                    "stream": 7,
+                    "role": "compute",
+                    "count": 51_000,
+                    "busy_ns": computes,
+                    "busy_frac": 0.55,
+                },
+                {
+                    "context": 1,
+                    "stream": 20,
+                    "role": "comm",
+                    "count": 873,
+                    "busy_ns": total["exposed_comm"],
+                    "busy_frac": 0.28,
+                },
+                {
+                    "context": 1,
+                    "stream": 24,
+                    "role": "mixed",
+                    "count": 90,
+                    "busy_ns": 9_000_000,
+                    "busy_frac": 0.0002,
+                },
+            ]
+        ),
+        "collectives": listed(
+            [
+                {
+                    "op": "all_gather",
+                    "op_source": "payload",
+                    "communicator": "fsdp-64",
+                    "kind": "fsdp",
+                    "members": 64,
+                    "count": 64 * n,
+                    "bytes": 53_687_091_200 * n,
+                    "work_ns": 241_000_000 * n,
+                    "exposed_ns": 190_000_000 * n,
+                    "wait_ns": 52_000_000 * n,
+                    "transfer_ns": 188_000_000 * n,
+                    "algbw_bytes_per_s": 97_600_000_000,
+                    "busbw_bytes_per_s": 96_100_000_000,
+                },
+                {
+                    "op": "reduce_scatter",
+                    "op_source": "kernel_name",
+                    "communicator": None,
+                    "kind": "unknown",
+                    "members": None,
+                    "count": 33 * n,
+                    "bytes": None,
+                    "work_ns": 117_000_000 * n,
+                    "exposed_ns": 72_000_000 * n,
+                    "wait_ns": None,
+                    "transfer_ns": None,
+                    "algbw_bytes_per_s": None,
+                    "busbw_bytes_per_s": None,
+                },
+            ]
+        ),
+        "memory": listed(
+            [
+                {
+                    "kind": "h2d",
+                    "pageable": False,
+                    "count": 2 * n,
+                    "bytes": 67_000 * n,
+                    "work_ns": 6_900_000 * n,
+                    "exposed_ns": 6_200_000 * n,
+                },
+                {
+                    "kind": "d2h",
+                    "pageable": True,
+                    "count": 3 * n,
+                    "bytes": 12 * n,
+                    "work_ns": 3_300_000 * n,
+                    "exposed_ns": 3_200_000 * n,
+                },
+                {
+                    "kind": "memset",
+                    "pageable": None,
+                    "count": 97 * n,
+                    "bytes": 3_400_000 * n,
+                    "work_ns": 210_000 * n,
+                    "exposed_ns": 0,
+                },
+            ]
+        ),
+        "nvtx": listed(
+            [
+                {
+                    "path": "forward / layer N / attention",
+                    "domain": "default",
+                    "count": 32 * n,
+                    "open": 0,
+                    "host_ns": 190_000_000 * n,
+                    "projected_ns": 60_000_000 * n,
+                    "work_ns": 61_000_000 * n,
+                },
+                {
+                    "path": "optimizer",
+                    "domain": "default",
+                    "count": n,
+                    "open": 1,
+                    "host_ns": 30_000_000 * n,
+                    "projected_ns": 24_000_000 * n,
+                    "work_ns": 24_900_000 * n,
+                },
+            ]
+        ),
+        "api": listed(
+            [
+                {
+                    "name": "cudaLaunchKernel_v7000",
+                    "count": 6_418 * n,
+                    "total_ns": 60_000_000 * n,
+                    "median_ns": 6_100,
+                    "min_ns": 3_200,
+                    "max_ns": 4_100_000,
+                }
+            ]
+        ),
+        "os_calls": {
+            "status": "not_recorded",
+            "reason": "OSRT_API is absent; add `--trace=osrt`",
+            "total": 0,
+            "shown": 0,
+            "items": [],
+        },
+        "launch": {
+            "status": "ok",
+            "lambda": 0.41,
+            "queue_depth_median": 212,
+            "graph_launches": 0,
+            "graph_launch_ns": 0,
+            "kernels_in_graphs": 0,
+        },
+        "data_loading": {
+            "status": "ok",
+            "per_step_ns": 31_200_000,
+            "steps_affected": 4,
+            "evidence": ["NVTX range DataLoader next()"],
+        },
+        "recompute": {
+            "status": "ok",
+            "rho": 2.0,
+            "recompute_ns": phase["recompute"],
+            "source": "nvtx",
+        },
         "efficiency": dict(NOT_BUILT),
-        "gpu_memory": {"status": "not_recorded", "reason": "no memory events; add `--cuda-memory-usage=true`"},
+        "gpu_memory": {
+            "status": "not_recorded",
+            "reason": "no memory events; add `--cuda-memory-usage=true`",
+        },
         "amortised": [{"kind": "checkpoint", "count": 1, "ns_each": 4_100_000_000}],
         "mfu": {
-            "status": "ok", "mfu": 0.191, "hfu": 0.255, "convention": "6N, no attention, N = 7.00e9", "flops_per_token": 4.2e10, "tokens_per_s_per_gpu": 4_500.0,
-            "peak_flops": 9.894e14, "peak_source": "table: H100 SXM", "dtype": "bf16",
-            "checks": [{"id": "peak", "verdict": "ok", "text": "peak is dense bf16 for this device (989.4 TFLOP/s)"},
-                       {"id": "tokens", "verdict": "ok", "text": "tokens per step ÷ world is whole (4,096)"},
-                       {"id": "profiled", "verdict": "unknown", "text": "unprofiled step time: give `step_time_ms` to learn how much profiling slowed the run"}],
-            "waterfall": [{"name": "mfu", "frac": 0.191}, {"name": "recompute", "frac": 0.064}, {"name": "tensor_inefficiency", "frac": 0.106}, {"name": "non_tensor_compute", "frac": 0.187},
-                          {"name": "exposed_comm", "frac": 0.288}, {"name": "pipeline_bubble", "frac": 0.0}, {"name": "exposed_mem", "frac": 0.01}, {"name": "graph_opaque", "frac": 0.0}, {"name": "idle", "frac": 0.154}],
+            "status": "ok",
+            "mfu": 0.191,
+            "hfu": 0.255,
+            "convention": "6N, no attention, N = 7.00e9",
+            "flops_per_token": 4.2e10,
+            "tokens_per_s_per_gpu": 4_500.0,
+            "peak_flops": 9.894e14,
+            "peak_source": "table: H100 SXM",
+            "dtype": "bf16",
+            "checks": [
+                {
+                    "id": "peak",
+                    "verdict": "ok",
+                    "text": "peak is dense bf16 for this device (989.4 TFLOP/s)",
+                },
+                {
+                    "id": "tokens",
+                    "verdict": "ok",
+                    "text": "tokens per step ÷ world is whole (4,096)",
+                },
+                {
+                    "id": "profiled",
+                    "verdict": "unknown",
+                    "text": "unprofiled step time: give `step_time_ms` to learn how much profiling slowed the run",
+                },
+            ],
+            "waterfall": [
+                {"name": "mfu", "frac": 0.191},
+                {"name": "recompute", "frac": 0.064},
+                {"name": "tensor_inefficiency", "frac": 0.106},
+                {"name": "non_tensor_compute", "frac": 0.187},
+                {"name": "exposed_comm", "frac": 0.288},
+                {"name": "pipeline_bubble", "frac": 0.0},
+                {"name": "exposed_mem", "frac": 0.01},
+                {"name": "graph_opaque", "frac": 0.0},
+                {"name": "idle", "frac": 0.154},
+            ],
         },
-        "timeline": _timeline(found, [kept[0]["index"], kept[4]["index"]], layers, seed) if n > 4 else dict(NOT_BUILT),
+        "timeline": _timeline(found, [kept[0]["index"], kept[4]["index"]], layers, seed)
+        if n > 4
+        else dict(NOT_BUILT),
         "findings": findings,
-    }  # fmt: skip
+    }
 
 
 def minimal() -> Document:
@@ -474,16 +888,44 @@ def minimal() -> Document:
         "gpu_source": None,
     }
     document["capture"] |= {
-        "nsys_version": None, "schema_version": None, "utc_start_ns": None, "warnings": [], "tables": {"CUPTI_ACTIVITY_KIND_KERNEL": "present"},
-    }  # fmt: skip
+        "nsys_version": None,
+        "schema_version": None,
+        "utc_start_ns": None,
+        "warnings": [],
+        "tables": {"CUPTI_ACTIVITY_KIND_KERNEL": "present"},
+    }
     document["steps"] = {
-        "status": "ok", "source": "none", "pattern": None, "confidence": 0.1, "kept": 1, "dropped": [], "median_ns": 40_000_000, "period_ns": 40_000_000,
-        "items": [{"index": 0, "number": None, "start_ns": 0, "end_ns": 40_000_000, "kept": True, "outlier": False, "flags": [], "buckets": whole}],
-    }  # fmt: skip
+        "status": "ok",
+        "source": "none",
+        "pattern": None,
+        "confidence": 0.1,
+        "kept": 1,
+        "dropped": [],
+        "median_ns": 40_000_000,
+        "period_ns": 40_000_000,
+        "items": [
+            {
+                "index": 0,
+                "number": None,
+                "start_ns": 0,
+                "end_ns": 40_000_000,
+                "kept": True,
+                "outlier": False,
+                "flags": [],
+                "buckets": whole,
+            }
+        ],
+    }
     document["buckets"] = whole
     document["overlap"] = {
-        "status": "not_applicable", "reason": "no communication", "comm_ns": 0, "overlapped_ns": 0, "exposed_ns": 0, "opaque_ns": 0, "overlap_frac": None,
-    }  # fmt: skip
+        "status": "not_applicable",
+        "reason": "no communication",
+        "comm_ns": 0,
+        "overlapped_ns": 0,
+        "exposed_ns": 0,
+        "opaque_ns": 0,
+        "overlap_frac": None,
+    }
     document["causes"] = {
         "idle": _split(30_000_000, IDLE_CAUSES, {"idle_unattributed": 1}),
         "exposed_comm": dict.fromkeys(EXPOSED_COMM_PARTS, 0),
@@ -508,9 +950,24 @@ def minimal() -> Document:
         }
         for name in CATEGORIES
     }
-    for name in (
-        "gaps syncs streams collectives memory nvtx api os_calls launch data_loading recompute efficiency gpu_memory kernels mfu timeline"
-    ).split():
+    for name in [
+        "gaps",
+        "syncs",
+        "streams",
+        "collectives",
+        "memory",
+        "nvtx",
+        "api",
+        "os_calls",
+        "launch",
+        "data_loading",
+        "recompute",
+        "efficiency",
+        "gpu_memory",
+        "kernels",
+        "mfu",
+        "timeline",
+    ]:
         document[name] = dict(NOT_BUILT)
     document["findings"], document["amortised"] = [], []
     return document
@@ -630,19 +1087,39 @@ def result(ranks: list[Document], **run: Any) -> Document:
         "schema": 1,
         "tool": {"version": "0.1.0"},
         "run": {
-            "name": "llama7b-fsdp", "ranks_expected": None, "ranks_usable": len(ranks), "missing_ranks": None, "conflicts": [], "several_jobs": None,
-            "inputs": [{"file": doc["lane"]["file"], "status": "ok", "stage": None, "message": None, "hint": None} for doc in ranks],
+            "name": "llama7b-fsdp",
+            "ranks_expected": None,
+            "ranks_usable": len(ranks),
+            "missing_ranks": None,
+            "conflicts": [],
+            "several_jobs": None,
+            "inputs": [
+                {
+                    "file": doc["lane"]["file"],
+                    "status": "ok",
+                    "stage": None,
+                    "message": None,
+                    "hint": None,
+                }
+                for doc in ranks
+            ],
             **run,
         },
         "ranks": [_summary(doc) for doc in ranks],
-        "alignment": {"status": "not_aligned", "reason": "not built yet", "method": None, "residual_ns": None, "offsets": []},
+        "alignment": {
+            "status": "not_aligned",
+            "reason": "not built yet",
+            "method": None,
+            "residual_ns": None,
+            "offsets": [],
+        },
         "collectives": dict(NOT_BUILT),
         "stragglers": dict(NOT_BUILT),
         "walk": dict(NOT_BUILT),
         "categories": None,
         "mfu": dict(NOT_BUILT),
         "findings": [],
-    }  # fmt: skip
+    }
 
 
 def _summary(document: Document) -> Document:
@@ -699,10 +1176,27 @@ def job(count: int, steps: int = 12) -> Document:
     document["ranks"] = made
     expected = count + 2 if count > 1 else None
     document["run"] |= {
-        "ranks_expected": expected, "ranks_usable": count, "missing_ranks": [count, count + 1] if expected else None,
-        "inputs": [{"file": row["file"], "status": "ok", "stage": None, "message": None, "hint": None} for row in made]
-        + ([{"file": f"rank{count}.sqlite", "status": "failed", "stage": "open", "message": "not an SQLite file: it begins with zeros", "hint": "export it again"}] if expected else []),
-    }  # fmt: skip
+        "ranks_expected": expected,
+        "ranks_usable": count,
+        "missing_ranks": [count, count + 1] if expected else None,
+        "inputs": [
+            {"file": row["file"], "status": "ok", "stage": None, "message": None, "hint": None}
+            for row in made
+        ]
+        + (
+            [
+                {
+                    "file": f"rank{count}.sqlite",
+                    "status": "failed",
+                    "stage": "open",
+                    "message": "not an SQLite file: it begins with zeros",
+                    "hint": "export it again",
+                }
+            ]
+            if expected
+            else []
+        ),
+    }
     if count > 1:
         _across(document, made)
     return document
@@ -712,8 +1206,16 @@ def _across(document: Document, ranks: list[Document]) -> None:
     """Add the sections that compare ranks."""
     labels = [row["label"] for row in ranks]
     late = labels[min(11, len(labels) - 1)]
-    costs = (("compute_only", None, 441_600_000), ("compute_comm_overlap", None, 107_300_000), ("exposed_comm", "transfer_gated", 196_300_000), ("exposed_mem", None, 5_900_000),
-             ("idle", "host_sync", 61_200_000), ("idle", "data_loading", 47_500_000), ("idle", "launch_bound", 33_800_000), ("exposed_comm", "wait_unresolved", 16_600_000))  # fmt: skip
+    costs = (
+        ("compute_only", None, 441_600_000),
+        ("compute_comm_overlap", None, 107_300_000),
+        ("exposed_comm", "transfer_gated", 196_300_000),
+        ("exposed_mem", None, 5_900_000),
+        ("idle", "host_sync", 61_200_000),
+        ("idle", "data_loading", 47_500_000),
+        ("idle", "launch_bound", 33_800_000),
+        ("exposed_comm", "wait_unresolved", 16_600_000),
+    )
     items = []
     for bucket, cause, ns in costs:
         most = ns * 6 // 10
@@ -725,14 +1227,37 @@ def _across(document: Document, ranks: list[Document]) -> None:
         "step_ns": sum(row["ns"] for row in items),
         "items": items,
     }
-    document["stragglers"] = listed([
-        {"label": late, "rank": min(11, len(labels) - 1), "verdict": "straggler", "last_frac": 0.87, "median_late_ns": 1_310_000, "gain_bound_ns_per_step": 46_000_000,
-         "cause": "slow compute: the same kernels, 1.09 × longer", "evidence": ["last in 87 % of 1,944 instances", "SM clock not recorded"]}])  # fmt: skip
+    document["stragglers"] = listed(
+        [
+            {
+                "label": late,
+                "rank": min(11, len(labels) - 1),
+                "verdict": "straggler",
+                "last_frac": 0.87,
+                "median_late_ns": 1_310_000,
+                "gain_bound_ns_per_step": 46_000_000,
+                "cause": "slow compute: the same kernels, 1.09 × longer",
+                "evidence": ["last in 87 % of 1,944 instances", "SM clock not recorded"],
+            }
+        ]
+    )
     document["collectives"] = {
-        "status": "ok", "matched_frac": 0.986,
-        "groups": [{"communicator": "fsdp-64", "kind": "fsdp", "members": labels, "hosts": sorted({row["host"] for row in ranks}), "instances": 120_528, "wait_ns": 5_400_000_000, "transfer_ns": 14_200_000_000,
-                    "median_late": [{"label": late, "ns": 1_310_000}], "last_share": [{"label": late, "frac": 0.87}]}],
-    }  # fmt: skip
+        "status": "ok",
+        "matched_frac": 0.986,
+        "groups": [
+            {
+                "communicator": "fsdp-64",
+                "kind": "fsdp",
+                "members": labels,
+                "hosts": sorted({row["host"] for row in ranks}),
+                "instances": 120_528,
+                "wait_ns": 5_400_000_000,
+                "transfer_ns": 14_200_000_000,
+                "median_late": [{"label": late, "ns": 1_310_000}],
+                "last_share": [{"label": late, "frac": 0.87}],
+            }
+        ],
+    }
     document["alignment"] = {
         "status": "aligned",
         "method": "alternating medians on collective ends",
