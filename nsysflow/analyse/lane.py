@@ -9,18 +9,21 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from nsysflow.analyse import document
+from nsysflow.analyse.attribute import Attribution
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.stepping import Device, choose_steps
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
 from nsysflow.errors import InputError
+from nsysflow.model import HOST_CAUSES
 from nsysflow.settings import Limits, Settings
 
 if TYPE_CHECKING:
     from nsysflow.rank import Lane
 
-# A call that ended this little before a gap still explains it.
-SHADOW_NS = 5_000
+# The user's own patterns, by the cause they stand for.
+USER_PATTERNS = ("checkpoint", "eval", "loader", "logging")
+CAUSE_ROWS = [{"place": place, "cause": cause} for place, cause in enumerate(HOST_CAUSES)]
 
 
 def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
     device = Device(_process(capture, lane.lane), span, _primary_stream(work))
     steps = choose_steps(work, device, settings, capture)
     facts = Facts(device.process, device.primary, span, steps, slice_shift(_reach(span, steps)))
-    _measure(work, facts)
+    _measure(work, facts, settings)
     return facts
 
 
@@ -106,7 +109,7 @@ def _reach(span: Row, steps: Steps) -> int:
     return int(last - first)
 
 
-def _measure(work: Workspace, facts: Facts) -> None:
+def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
     """Build the stages that every section reads."""
     work.put("segment", facts.segments(), facts.SEGMENT)
     work.table("window_bucket", shift=facts.shift)
@@ -124,11 +127,14 @@ def _measure(work: Workspace, facts: Facts) -> None:
         last_end=last,
     )
     context, stream = facts.primary
-    work.table("gap_next", context=context, stream=stream)
+    work.table("gap_next", context=context, stream=stream, process=facts.process)
     work.table("gap_cut")
     work.table("blocking_call", process=facts.process)
-    work.table("blocking_piece")
-    work.table("sync_claim", shadow_ns=SHADOW_NS)
+    work.table("launching_thread", process=facts.process)
+    _evidence(work, facts, settings)
+    Attribution(work, facts).run()
+    work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
+    work.table("sync_claim")
     work.table("gap_cause", micro_ns=work.row("micro_gap")["limit_ns"])
     work.view("compute_kernel")
     work.table("class_time", shift=facts.shift)
@@ -136,3 +142,13 @@ def _measure(work: Workspace, facts: Facts) -> None:
     work.table("exposed", shift=facts.shift)
     facts.own(work)
     facts.host_rows = work.row("host_rows", process=facts.process)
+
+
+def _evidence(work: Workspace, facts: Facts, settings: Settings) -> None:
+    given = dict(settings.cause_patterns)
+    patterns = {f"user_{name}": given.get(name) for name in USER_PATTERNS}
+    work.view("evidence_call", process=facts.process)
+    work.table("evidence_range", process=facts.process, **patterns)
+    work.table("evidence_overhead", process=facts.process)
+    work.table("late_wait")
+    work.table("evidence", process=facts.process)

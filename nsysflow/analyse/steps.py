@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
 
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.settings import Settings
@@ -30,14 +29,27 @@ class HostStep:
 
 @dataclass(frozen=True)
 class Series:
-    """The steps of a lane by the host's clock; ``partial_before`` of them the capture cut."""
+    """The ranges of a lane's steps by the host's clock, as they were annotated."""
 
     source: str
     pattern: str
     confidence: float
     steps: tuple[HostStep, ...]
     thread: int | None = None
-    partial_before: int = 0
+
+    @property
+    def partial_before(self) -> int:
+        """How many steps the capture cut at its start: an optimizer range only ends its step."""
+        return 1 if self.source == "optimizer_range" else 0
+
+    def hosts(self) -> tuple[HostStep, ...]:
+        """Return the host ranges without gaps: what lies between two ranges belongs to the later."""
+        found: list[HostStep] = []
+        start: int | None = None
+        for step in self.steps:
+            found.append(replace(step, start_ns=step.start_ns if start is None else start))
+            start = step.end_ns if step.end_ns is not None else start
+        return tuple(found[self.partial_before :])
 
 
 def find_series(work: Workspace, process: int, settings: Settings, shift: int) -> Series | None:
@@ -85,12 +97,7 @@ def _series(work: Workspace, row: Row) -> Series:
     names = ("source", "series", "domain", "thread")
     ranges = work.rows("step_of_series", "stages", **{name: row[name] for name in names})
     steps = tuple(HostStep(_number(r["number"]), r["start_ns"], r["end_ns"]) for r in ranges)
-    if row["source"] != "optimizer_range":
-        return Series(row["source"], row["series"], SOURCES[row["source"]], steps, row["thread"])
-    # An optimizer range ends a step: the step began where the one before it ended.
-    ends = [step.end_ns for step in steps if step.end_ns is not None]
-    between = tuple(HostStep(None, before + 1, end + 1) for before, end in pairwise(ends))
-    return Series(row["source"], row["series"], SOURCES[row["source"]], between, row["thread"], 1)
+    return Series(row["source"], row["series"], SOURCES[row["source"]], steps, row["thread"])
 
 
 def _number(text: str | None) -> int | None:

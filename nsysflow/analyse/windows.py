@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from nsysflow.analyse.shares import median_ns
 from nsysflow.analyse.steps import Series, put_ranges
 from nsysflow.analyse.workspace import Row, Workspace
+from nsysflow.shares import median_ns
 
 NONE_CONFIDENCE = 0.1
 LEAST_CONFIDENCE = 0.3
@@ -82,7 +82,7 @@ def step_windows(
     """
     context, stream = primary
     work.view("lane_launch", context=context, stream=stream, by_start=by_start)
-    put_ranges(work, [series.steps])
+    put_ranges(work, [series.hosts()])
     work.table("host_range_bucket", shift=shift)
     edges = {row["step"]: row for row in work.rows("step_edge", "stages", shift=shift)}
     if not any(edge["last_end_ns"] is not None for edge in edges.values()):
@@ -91,13 +91,13 @@ def step_windows(
 
 
 def _tile(work: Workspace, series: Series, edges: dict[int, Row], by_start: bool) -> Steps:
-    first = series.steps[0].start_ns
-    start = work.row("first_edge", host_start_ns=first)["last_end_ns"]
+    hosts = series.hosts()
+    start = work.row("first_edge", host_start_ns=hosts[0].start_ns)["last_end_ns"]
     unseen_gap = start is None
     windows: list[Window] = []
     unseen: list[tuple[int, int | None, str]] = [(0, None, "partial")] * series.partial_before
     index, host_start, ops, first_op = series.partial_before, None, 0, None
-    for k, step in enumerate(series.steps):
+    for k, step in enumerate(hosts):
         edge = edges.get(k)
         host_start = step.start_ns if host_start is None else host_start
         if edge is not None:
@@ -120,7 +120,7 @@ def _tile(work: Workspace, series: Series, edges: dict[int, Row], by_start: bool
         windows.append(Window(index, step.number, start, end, host_start, step.end_ns, ops))
         start, index, host_start, ops, first_op = end, index + 1, None, 0, None
     if host_start is not None:
-        unseen.append((index, series.steps[-1].number, "no device work"))
+        unseen.append((index, hosts[-1].number, "no device work"))
     if windows and unseen_gap:
         windows[0] = replace(windows[0], flags=("leading_gap_unseen",))
     return Steps(

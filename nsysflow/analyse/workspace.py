@@ -65,6 +65,10 @@ class Workspace:
         query = sqlfile.load(folder, stem)
         return self._connection.sql(query.text, params=_used(query, params)).to_arrow_table()
 
+    def kept(self, stem: str) -> pa.Table:
+        """Return the rows of a stage that was computed before, in its order."""
+        return self._connection.sql(f'FROM "{stem}"').to_arrow_table()
+
     def batches(self, stem: str, size: int, **params: object) -> pa.RecordBatchReader:
         """Run a stage and stream its columns, ``size`` rows at a time."""
         query = sqlfile.load("stages", stem)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nsysflow.analyse.shares import frac
 from nsysflow.analyses.base import Analysis, Known, Row, Section
+from nsysflow.shares import frac
 
 # Communication beside an opaque graph may be hidden or not: above this share nothing can be said.
 OPAQUE_LIMIT = 0.05
@@ -17,15 +17,15 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     overlapped = known.levels["compute_comm_overlap"]
     exposed = known.levels["exposed_comm"]
     opaque = known.levels["opaque_ns"]
-    comm = overlapped + exposed + opaque
+    comm = overlapped + exposed
     section: Section = {
         "comm_ns": comm,
         "overlapped_ns": overlapped,
         "exposed_ns": exposed,
         "opaque_ns": opaque,
-        "overlap_frac": frac(overlapped, overlapped + exposed),
+        "overlap_frac": frac(overlapped, comm),
     }
-    if not comm:
+    if not comm and not opaque:
         reason = "no communication ran in the kept steps"
         return section | {"status": "not_applicable", "reason": reason, "overlap_frac": None}
     if opaque > OPAQUE_LIMIT * comm:

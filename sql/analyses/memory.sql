@@ -9,7 +9,8 @@
 --   count       BIGINT   copies or sets
 --   bytes       HUGEINT  their size
 --   work_ns     BIGINT   summed durations: work, not wall time
---   exposed_ns  BIGINT   time inside the kept windows in which nothing else ran
+--   exposed_ns  BIGINT   time inside the kept windows that nothing hid; copies between devices are
+--                        hidden by compute, the others by communication too
 WITH
 _all AS (
     SELECT
@@ -27,7 +28,7 @@ _all AS (
     UNION ALL
     SELECT
         kind,
-        FALSE AS comm,
+        state = 'comm' AS comm,
         copy_kind,
         src_kind,
         dst_kind,
@@ -36,7 +37,7 @@ _all AS (
         0,
         exposed_ns
     FROM exposed
-    WHERE state = 'mem'
+    WHERE kind IN ('memcpy', 'memset')
 )
 
 SELECT

@@ -2,7 +2,7 @@
 --
 -- Question: why was the GPU idle?
 -- Grain:    one row per gap and cause
--- Needs:    gap_cut, sync_claim
+-- Needs:    gap_cut, host_claim, cause
 -- Params:
 --   $micro_ns BIGINT   queued gaps below this are the device's own turn-around
 -- Columns:
@@ -12,33 +12,43 @@
 --   ns     BIGINT   idle time; the causes of a gap sum to its length
 --   place  BIGINT   1 for the largest part of the gap
 WITH
-_sync AS (
+_claim AS (
+    SELECT
+        h.gap,
+        h.place,
+        sum(h.end_ns - h.start_ns)::BIGINT AS ns,
+        coalesce(sum(h.end_ns - h.start_ns) FILTER (WHERE h.start_ns >= g.host_until_ns), 0)::BIGINT
+            AS call_ns
+    FROM host_claim AS h
+    INNER JOIN gap_cut AS g ON h.gap = g.gap
+    GROUP BY h.gap, h.place
+),
+
+_called AS (
     SELECT
         gap,
-        step,
-        'host_sync' AS cause,
-        sum(end_ns - start_ns)::BIGINT AS ns
-    FROM sync_claim
-    GROUP BY gap, step
+        sum(call_ns) AS ns
+    FROM _claim
+    GROUP BY gap
 ),
 
 _part AS (
-    SELECT * FROM _sync
+    SELECT
+        c.gap,
+        g.step,
+        n.cause,
+        c.ns
+    FROM _claim AS c
+    INNER JOIN gap_cut AS g ON c.gap = g.gap
+    INNER JOIN cause AS n ON c.place = n.place
     UNION ALL
     SELECT
         g.gap,
         g.step,
-        'idle_unattributed',
-        g.host_until_ns - g.start_ns - coalesce(s.ns, 0)
+        CASE WHEN g.same_graph THEN 'graph_internal_gap' ELSE 'launch_latency' END,
+        g.launch_until_ns - g.host_until_ns - coalesce(c.ns, 0)
     FROM gap_cut AS g
-    LEFT JOIN _sync AS s ON g.gap = s.gap
-    UNION ALL
-    SELECT
-        gap,
-        step,
-        CASE WHEN same_graph THEN 'graph_internal_gap' ELSE 'launch_latency' END,
-        launch_until_ns - host_until_ns
-    FROM gap_cut
+    LEFT JOIN _called AS c ON g.gap = c.gap
     UNION ALL
     SELECT
         gap,

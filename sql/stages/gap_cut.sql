@@ -16,6 +16,9 @@
 --   same_stream      BOOLEAN  as gap_next
 --   same_graph       BOOLEAN  as gap_next
 --   launch_recorded  BOOLEAN  whether the launching call is known
+--   call_ns          BIGINT   length of the launching call
+--   first_launch     BOOLEAN  as gap_next
+--   since_launch_ns  BIGINT   from the end of the lane's launch before to this one; NULL if none
 SELECT
     g.gap,
     g.step,
@@ -39,7 +42,10 @@ SELECT
     END AS queued_ns,
     n.same_stream,
     n.same_graph,
-    n.launch_start_ns IS NOT NULL AS launch_recorded
+    n.launch_start_ns IS NOT NULL AS launch_recorded,
+    n.launch_end_ns - n.launch_start_ns AS call_ns,
+    n.first_launch,
+    n.launch_start_ns - n.launched_ns AS since_launch_ns
 FROM gap AS g
 INNER JOIN gap_next AS n ON g.gap = n.gap
 ORDER BY g.gap

@@ -1,0 +1,28 @@
+-- late_gap: gaps with a host-late or launching part, for attribution.
+--
+-- Question: which idle time is the host to explain?
+-- Grain:    one row per gap
+-- Needs:    gap_cut
+-- Columns:
+--   gap              BIGINT   as gap
+--   thread           BIGINT   launching thread; -1 where nothing was ever launched
+--   start_ns         BIGINT   as gap_cut
+--   host_until_ns    BIGINT   as gap_cut
+--   launch_until_ns  BIGINT   as gap_cut
+--   idle_start_ns    BIGINT   as gap_cut
+--   long_call        BOOLEAN  the launching call is too long to be only a launch
+--   first_launch     BOOLEAN  as gap_cut
+--   bound            BOOLEAN  the host had been issuing until shortly before
+SELECT
+    gap,
+    coalesce(thread, -1) AS thread,
+    start_ns,
+    host_until_ns,
+    launch_until_ns,
+    idle_start_ns,
+    coalesce(call_ns > 1000000, FALSE) AS long_call,
+    first_launch,
+    coalesce(since_launch_ns <= 500000, FALSE) AS bound
+FROM gap_cut
+WHERE launch_until_ns > start_ns
+ORDER BY start_ns
