@@ -96,7 +96,7 @@ SELECT
             THEN 'all_gather'
         WHEN regexp_matches(_token.function_path, 'broadcast') THEN 'broadcast'
         WHEN regexp_matches(_token.function_path, 'barrier|sync_all') THEN 'barrier'
-        WHEN regexp_matches(_token.function_path, 'send|recv|_(?:put|get)(?:mem)?_') THEN 'send_recv'
+        WHEN regexp_matches(_token.function_path, 'send|recv|nvshmem\w*_(?:put|get)') THEN 'send_recv'
         -- A reduction over NVSHMEM or userbuffers leaves its result on every member.
         WHEN regexp_matches(_token.function_path, 'nvshmem\w*reduc|userbuffers\w*(?:sum|_rr|_rw|_mc)')
             THEN 'all_reduce'

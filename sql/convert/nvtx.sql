@@ -35,7 +35,15 @@ _sorted AS (
     FROM _raw_nvtx
     LEFT JOIN _text ON _raw_nvtx.text_id = _text.id
     WHERE range_fault(_raw_nvtx.event_type, _raw_nvtx.start_ns, _raw_nvtx.end_ns, $limit_ns) IS NULL
-    ORDER BY 1, 2, 3 DESC
+    -- What encloses comes first. The engine sorts keys above 24 bytes, a byte for NULL each, at half
+    -- the speed.
+    ORDER BY
+        _raw_nvtx.thread,
+        _raw_nvtx.start_ns,
+        CASE
+            WHEN NOT is_open(_raw_nvtx.start_ns, _raw_nvtx.end_ns)
+                THEN short_duration(_raw_nvtx.start_ns, _raw_nvtx.end_ns)
+        END DESC NULLS FIRST
 )
 
 SELECT

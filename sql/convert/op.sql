@@ -61,13 +61,13 @@ _sorted AS (
     INNER JOIN lane ON _op.process = lane.process AND _op.device = lane.device
     LEFT JOIN kernel_name ON _op.name_id = kernel_name.name_id
     WHERE _op.fault IS NULL
-    -- The key stays below 32 bytes, beyond which the engine sorts at half the speed.
+    -- The engine sorts keys above 24 bytes, a byte for NULL each, at half the speed.
     ORDER BY
-        lane.lane,
+        lane.lane::USMALLINT,
         _op.start_ns,
-        _op.end_ns,
-        (_op.stream & 4294967295)::UINTEGER,
-        (_op.correlation & 4294967295)::UINTEGER
+        short_duration(_op.start_ns, _op.end_ns),
+        (_op.stream & 65535)::USMALLINT,
+        (_op.correlation & 65535)::USMALLINT
 )
 
 SELECT
