@@ -1,4 +1,4 @@
-"""The pages in Debian's Chromium: silent, inert, complete on the first screen, usable by keyboard."""
+"""The pages in Debian's Chromium: silent, inert, complete, usable by keyboard."""
 
 from __future__ import annotations
 
@@ -16,18 +16,22 @@ import pytest
 from nsysflow.render import render_index, render_rank
 from tests.support import documents
 from tests.support.browser import browser, url
-from tests.support.documents import HOSTILE
-from tests.test_render import hostile_job
+from tests.support.hard_documents import HOSTILE, hostile, hostile_job, huge
+from tests.support.job_documents import job
 
 PAGES = {
     "rank-full": lambda: render_rank(documents.full()),
     "rank-minimal": lambda: render_rank(documents.minimal()),
-    "rank-hostile": lambda: render_rank(documents.hostile()),
-    "index-1": lambda: render_index(documents.job(1)),
-    "index-8": lambda: render_index(documents.job(8)),
+    "rank-hostile": lambda: render_rank(hostile()),
+    "index-1": lambda: render_index(job(1)),
+    "index-8": lambda: render_index(job(8)),
     "index-hostile": lambda: render_index(hostile_job()),
-    "index-64": lambda: render_index(documents.job(64)),
+    "index-64": lambda: render_index(job(64)),
 }
+
+AXE = """axe.run().then(r => r.violations.map(
+    v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))]
+))"""
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +53,7 @@ class Seen:
     """A page with everything it said and asked for."""
 
     def __init__(self, chrome: Any, **options: Any) -> None:
+        """Open a tab of its own."""
         options.setdefault("viewport", {"width": 1280, "height": 900})
         self.context = chrome.new_context(**options)
         self.page = self.context.new_page()
@@ -369,7 +374,7 @@ def test_marks_of_the_static_picture_lie_where_the_script_puts_them(
 
 
 @pytest.mark.parametrize(
-    ("make", "limit"), [(documents.full, 1.0), (documents.huge, 3.0)], ids=["typical", "largest"]
+    ("make", "limit"), [(documents.full, 1.0), (huge, 3.0)], ids=["typical", "largest"]
 )
 def test_pages_open_quickly(tmp_path: Path, seen: Seen, make: Any, limit: float) -> None:
     file = tmp_path / "page.html"
@@ -395,8 +400,6 @@ def test_axe_finds_no_fault(folder: Path, chrome: Any, name: str, width: int, sc
     page = one.open(folder / f"{name}.html")
     page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     page.add_script_tag(path=axe)
-    found = page.evaluate(
-        "axe.run().then(r => r.violations.map(v => [v.impact, v.id, v.nodes.slice(0, 3).map(n => n.html.slice(0, 200))]))"
-    )
+    found = page.evaluate(AXE)
     one.context.close()
     assert [fault for fault in found if fault[0] in ("serious", "critical")] == []
