@@ -114,7 +114,7 @@ class Strays:
     def copy(self) -> Counter[str]:
         """Return the counts so far."""
         with self._lock:
-            return Counter(self._counts)
+            return +self._counts
 
     def restore(self, counts: Counter[str]) -> None:
         """Go back to earlier counts: a table that is read again is counted again."""

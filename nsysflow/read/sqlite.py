@@ -134,11 +134,8 @@ class SqliteTrace(RawTrace):
 
     def _span(self, table: str, rowid: str) -> tuple[int, int] | None:
         quoted = f"main.{_quoted(table)}"
-        try:
-            first = self._number(f"SELECT min({rowid}) FROM {quoted}")
-            last = self._number(f"SELECT max({rowid}) FROM {quoted}")
-        except sqlite3.OperationalError:  # a table WITHOUT ROWID
-            return None
+        first = self._number(f"SELECT min({rowid}) FROM {quoted}", quiet="no such column")
+        last = self._number(f"SELECT max({rowid}) FROM {quoted}", quiet="no such column")
         return None if first is None or last is None else (first, last)
 
     def _batches(self, statement: str, request: Request) -> Iterator[pa.RecordBatch]:
@@ -185,9 +182,15 @@ class SqliteTrace(RawTrace):
         found = self._number(f"SELECT sum({terms}) FROM main.{_quoted(request.table)}")
         self.strays.add("non_integer_cells", found or 0)
 
-    def _number(self, question: str) -> int | None:
-        with self._catalogue(steps=None) as catalogue:
-            row = catalogue.execute(question).fetchone()
+    def _number(self, question: str, quiet: str = "\0") -> int | None:
+        """Return the one number asked for, None if there is none or the error says ``quiet``."""
+        try:
+            with self._catalogue(steps=None) as catalogue:
+                row = catalogue.execute(question).fetchone()
+        except sqlite3.Error as error:
+            if quiet in str(error):
+                return None
+            raise unreadable(self.file, error) from error
         return None if row is None or row[0] is None else int(row[0])
 
     @contextlib.contextmanager
