@@ -82,7 +82,7 @@ class Annotation:
         outside = np.flatnonzero(found == OUTSIDE)
         if helpers is not None and len(outside):
             found[outside] = helpers.at(times[outside])
-        self._found.append(points.append_column("path", pa.array(found)))
+        self._found.append(_with_path(points, found, thread))
 
     def _settled(self, thread: int, roots: Ints | None) -> Iterator[tuple[Thread, int | None]]:
         """Walk a thread, counting its ranges; yield the walker and up to when it can be asked."""
@@ -118,7 +118,7 @@ class Annotation:
                 points = self._work.arrow("path_point", thread=row["thread"])
                 times = points["at_ns"].to_numpy()
                 path = helpers.at(times) if helpers else np.full(len(times), OUTSIDE, np.int64)
-                self._found.append(points.append_column("path", pa.array(path)))
+                self._found.append(_with_path(points, path, row["thread"]))
 
     def _keep(self) -> None:
         counts = {
@@ -209,8 +209,16 @@ def _looking_ahead(
 
 
 _NOTHING = pa.table(
-    {name: pa.array([], pa.int64()) for name in ("at_ns", "start_ns", "end_ns", "call", "path")}
+    {
+        name: pa.array([], pa.int64())
+        for name in ("at_ns", "start_ns", "end_ns", "call", "name_id", "path", "thread")
+    }
 )
+
+
+def _with_path(points: pa.Table, path: Ints, thread: int) -> pa.Table:
+    threads = pa.array(np.full(len(path), thread, np.int64))
+    return points.append_column("path", pa.array(path)).append_column("thread", threads)
 
 
 def _key(name_ids: Ints, domains: Ints) -> Ints:

@@ -7,6 +7,7 @@ covers it. What nothing covers stays ``idle_unattributed``.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import HOST_CAUSES
 
 PLACE = {cause: place for place, cause in enumerate(HOST_CAUSES)}
-# Causes that break a thread's silence come up to this one; those after it may be outdone by a helper.
+# Causes up to this one break a thread's silence; those after it may be outdone by a helper.
 LAST_LOUD = PLACE["comm_host"]
 QUIET = ("gil_wait", "cpu_contention", "logging")
 # A call that ended this little before the gap still explains it.
@@ -70,7 +71,10 @@ class Attribution:
         """Read the gaps and the evidence."""
         self._work = work
         self._shift = facts.shift
-        self._step_ranges = {"source": facts.steps.source, "series": facts.steps.pattern}
+        self._step_ranges: dict[str, Any] = {
+            "source": facts.steps.source,
+            "series": facts.steps.pattern,
+        }
         late = work.arrow("late_gap")
         column = {name: late[name].to_numpy(zero_copy_only=False) for name in late.column_names}
         self._gap, self._thread = column["gap"], column["thread"]
@@ -80,7 +84,7 @@ class Attribution:
             column["long_call"], column["first_launch"], column["bound"]
         )  # fmt: skip
         self._launchers = work.kept("launching_thread")["thread"].to_pylist()
-        self._evidence = self._read_evidence()
+        self.evidence = self._read_evidence()
         self._claims = Claims()
         # A casting is one call's shadow over one gap: the gap's row, and the evidence behind it.
         self._cast_row, self._caster = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -120,13 +124,13 @@ class Attribution:
         """Book where ``evidence`` covers ``left``; return the rest."""
         _, found, shared = overlaps(left, evidence)
         rows = evidence.of[found]
-        self._claims.add(shared, self._evidence.place[rows], rows)
+        self._claims.add(shared, self.evidence.place[rows], rows)
         return minus(left, evidence) if len(shared) else left
 
     def _loud(self, left: Spans) -> Spans:
         rest = [nothing()]
         for thread, mine in self._by_thread(left):
-            own = layers([self._evidence.of([thread], place) for place in range(LAST_LOUD + 1)])
+            own = layers([self.evidence.of([thread], place) for place in range(LAST_LOUD + 1)])
             rest.append(self._claim(mine, own))
         return merge(*rest)
 
@@ -136,27 +140,24 @@ class Attribution:
         for thread, mine in self._by_thread(left):
             others = self._others(thread)
             spoken = layers(
-                [self._evidence.of([o], p) for p in range(LAST_LOUD + 1) for o in others]
+                [self.evidence.of([o], p) for p in range(LAST_LOUD + 1) for o in others]
             )
             quiet = self._silent(thread, overlaps(mine, spoken)[2])
-            if len(quiet):
-                self._claim(quiet, spoken)
-                mine = minus(mine, quiet)
-            rest.append(mine)
+            self._claim(quiet, spoken)
+            rest.append(minus(mine, quiet))
         return merge(*rest)
 
     def _quiet(self, left: Spans) -> Spans:
         for cause in QUIET:
             place = PLACE[cause]
-            if not (self._evidence.place == place).any():
+            if not (self.evidence.place == place).any():
                 continue
             rest = [nothing()]
             for thread, mine in self._by_thread(left):
-                unclaimed = self._claim(mine, self._evidence.of([thread], place))
-                spoken = self._evidence.of(self._others(thread), place)
+                unclaimed = self._claim(mine, self.evidence.of([thread], place))
+                spoken = self.evidence.of(self._others(thread), place)
                 quiet = self._silent(thread, overlaps(unclaimed, spoken)[2])
-                if len(quiet):
-                    self._claim(quiet, spoken)
+                self._claim(quiet, spoken)
                 rest.append(minus(unclaimed, quiet))
             left = merge(*rest)
         return left
@@ -196,7 +197,7 @@ class Attribution:
 
     def _cast(self, left: Spans, thread: int) -> Spans:
         """Return where shadows of the calls of ``thread`` fall, by number of the casting."""
-        waits = self._evidence.of([thread], PLACE["host_sync"])
+        waits = self.evidence.of([thread], PLACE["host_sync"])
         if not len(waits) or not len(left):
             return nothing()
         idle_start = self._idle_start[left.of]
@@ -208,14 +209,14 @@ class Attribution:
         number = len(self._cast_row) + np.arange(len(lit))
         self._cast_row = np.concatenate([self._cast_row, lit.of])
         self._caster = np.concatenate([self._caster, caster])
-        shade = Spans(np.maximum(lit.start, self._evidence.end[caster]), lit.end, number)
+        shade = Spans(np.maximum(lit.start, self.evidence.end[caster]), lit.end, number)
         return self._outside_ranges(shade.take(shade.length > 0), thread)
 
     def _outside_ranges(self, shade: Spans, thread: int) -> Spans:
         """Drop what lies in a range that the program began after the call: it speaks for itself."""
         if not len(shade):
             return shade
-        call_end = self._evidence.end[self._caster[shade.of]]
+        call_end = self.evidence.end[self._caster[shade.of]]
         self._ask(Spans(call_end, shade.end, shade.of))
         table = self._work.arrow(
             "asked_range", thread=thread, shift=self._shift, **self._step_ranges
@@ -233,7 +234,7 @@ class Attribution:
     def _capped(self, shadows: Spans) -> Spans:
         """Cut shadows to what their calls have left, the earliest first; book and return them."""
         caster = self._caster[shadows.of]
-        call = self._evidence.call[caster]
+        call = self.evidence.call[caster]
         used = self._used_by_call()
         length = self._call_length()
         kept = np.zeros(len(shadows), np.int64)
@@ -247,16 +248,16 @@ class Attribution:
         return cut.take(some)
 
     def _call_length(self) -> dict[int, int]:
-        waits = self._evidence.call >= 0
-        length = (self._evidence.end - self._evidence.start)[waits]
-        return dict(zip(self._evidence.call[waits].tolist(), length.tolist(), strict=True))
+        waits = self.evidence.call >= 0
+        length = (self.evidence.end - self.evidence.start)[waits]
+        return dict(zip(self.evidence.call[waits].tolist(), length.tolist(), strict=True))
 
     def _used_by_call(self) -> dict[int, int]:
         used: dict[int, int] = {}
         claims = self._claims
         for rows, start, end in zip(claims.evidence, claims.start, claims.end, strict=True):
             known = rows >= 0
-            call = self._evidence.call[rows[known]]
+            call = self.evidence.call[rows[known]]
             pairs = zip(call.tolist(), (end - start)[known].tolist(), strict=True)
             for one, ns in pairs:
                 if one >= 0:
@@ -274,12 +275,12 @@ class Attribution:
             own = self._islands(thread)
             covered = overlaps(mine, own)[2]
             self._book(covered, PLACE["host_other_nvtx"])
-            mine = minus(mine, own) if len(covered) else mine
+            unclaimed = minus(mine, own)
             for other in self._others(thread):
-                spoken = self._silent(thread, overlaps(mine, self._islands(other))[2])
+                spoken = self._silent(thread, overlaps(unclaimed, self._islands(other))[2])
                 self._book(spoken, PLACE["host_other_nvtx"])
-                mine = minus(mine, spoken) if len(spoken) else mine
-            rest.append(mine)
+                unclaimed = minus(unclaimed, spoken)
+            rest.append(unclaimed)
         return merge(*rest)
 
     def _islands(self, thread: int) -> Spans:
@@ -293,7 +294,7 @@ class Attribution:
         left = Spans(self._host_until[some], self._launch_until[some], rows[some])
         causes = [PLACE["jit_or_load"], PLACE["cuda_malloc_free"]]
         for thread, mine in self._by_thread(left):
-            rest = self._claim(mine, layers([self._evidence.of([thread], p) for p in causes]))
+            rest = self._claim(mine, layers([self.evidence.of([thread], p) for p in causes]))
             self._book(rest.take(self._first[rest.of]), PLACE["jit_or_load"])
 
     def _book(self, spans: Spans, place: int) -> None:

@@ -25,14 +25,16 @@ def sections(work: Workspace, facts: Facts) -> dict[str, Any]:
     compute = dict.fromkeys(CLASSES, 0)
     compute |= {CLASSES[row["class_rank"]]: row["ns"] for row in work.rows("compute_classes")}
     exposed = dict.fromkeys(EXPOSED_COMM_PARTS, 0)
-    exposed["unsplit_gated"] = facts.total("exposed_comm")
-    phase = dict.fromkeys(PHASES, 0)
-    phase["unknown"] = facts.total("compute_only") + facts.total("compute_comm_overlap")
+    parts = work.row("exposed_parts", "analyses")
+    exposed["unsplit_gated"] = parts["gated_ns"]
+    exposed["unsplit_host_late"] = parts["host_late_ns"]
+    phase = dict.fromkeys(PHASES, 0) | {row["phase"]: row["ns"] for row in work.rows("phases")}
+    phase["unknown"] = sum(compute.values()) - sum(phase.values())
     found = {"idle": idle, "exposed_comm": exposed, "compute": compute, "phase": phase}
     return {
         "causes": found,
         "attribution": _attribution(facts, found),
-        "categories": _categories(facts, found),
+        "categories": _categories(facts, found, _input_ns(work)),
     }
 
 
@@ -54,7 +56,11 @@ def _attribution(facts: Facts, causes: dict[str, dict[str, int]]) -> dict[str, A
     }
 
 
-def _categories(facts: Facts, causes: dict[str, dict[str, int]]) -> dict[str, Any]:
+def _input_ns(work: Workspace) -> int:
+    return sum(row["copy_ns"] for row in work.rows("data_loading"))
+
+
+def _categories(facts: Facts, causes: dict[str, dict[str, int]], input_ns: int) -> dict[str, Any]:
     idle, exposed = causes["idle"], causes["exposed_comm"]
     parts = dict.fromkeys(CATEGORIES, 0)
     parts["kernel_efficiency"] = sum(causes["compute"].values()) - causes["phase"]["recompute"]
@@ -63,7 +69,7 @@ def _categories(facts: Facts, causes: dict[str, dict[str, int]]) -> dict[str, An
     parts["pipeline_bubble"] = exposed["pipeline_bubble"]
     parts["stragglers"] = exposed["wait_gated"] + exposed["wait_host_late"]
     parts["host_overhead"] = sum(idle[cause] for cause in HOST_OVERHEAD)
-    parts["data_loading"] = idle["data_loading"]
+    parts["data_loading"] = idle["data_loading"] + input_ns
     parts["measurement"] = facts.window_ns - sum(parts.values())
     shares = fracs([parts[name] for name in CATEGORIES], facts.window_ns)
     return {

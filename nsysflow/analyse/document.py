@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
 from nsysflow.analyse import causes
-from nsysflow.analyse.annotate import Annotation
 from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.phase import measure_phases
 from nsysflow.analyse.windows import Window, regularity
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses import ANALYSES
@@ -31,7 +31,7 @@ def rank_document(
     Raises:
         AssertionError: parts do not sum to their whole, a fault of the measurement.
     """
-    Annotation(work, facts).run()
+    measure_phases(work, facts)
     document = {
         "schema": SCHEMA,
         "tool": {"version": __version__},
@@ -165,18 +165,6 @@ def _params(stem: str, facts: Facts) -> dict[str, Any]:
 
 def _not_built() -> dict[str, Any]:
     return {
-        "launch": NOT_BUILT
-        | dict.fromkeys(
-            (
-                "lambda",
-                "queue_depth_median",
-                "graph_launches",
-                "graph_launch_ns",
-                "kernels_in_graphs",
-            )
-        ),
-        "data_loading": NOT_BUILT | {"per_step_ns": None, "steps_affected": None, "evidence": None},
-        "recompute": NOT_BUILT | {"rho": None, "recompute_ns": None, "source": None},
         "efficiency": NOT_BUILT,
         "gpu_memory": NOT_BUILT | {"peak_bytes": None, "total_bytes": None},
         "amortised": [],

@@ -44,7 +44,7 @@ def nothing() -> Spans:
 
 
 def overlaps(a: Spans, b: Spans) -> tuple[Ints, Ints, Spans]:
-    """Return every overlap of ``a`` with ``b``: positions in both, and the shared part (of ``a``)."""
+    """Return every overlap of ``a`` with ``b``: positions in both, and the part of ``a``."""
     first = np.searchsorted(b.end, a.start, side="right")
     last = np.searchsorted(b.start, a.end, side="left")
     count = np.maximum(last - first, 0)

@@ -10,7 +10,9 @@ import duckdb
 
 from nsysflow.analyse import document
 from nsysflow.analyse.attribute import Attribution
+from nsysflow.analyse.exposure import cut_exposed
 from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.phase import measure_classes
 from nsysflow.analyse.stepping import Device, choose_steps
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
@@ -132,14 +134,15 @@ def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
     work.table("blocking_call", process=facts.process)
     work.table("launching_thread", process=facts.process)
     _evidence(work, facts, settings)
-    Attribution(work, facts).run()
+    attribution = Attribution(work, facts)
+    attribution.run()
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
     work.table("sync_claim")
     work.table("gap_cause", micro_ns=work.row("micro_gap")["limit_ns"])
-    work.view("compute_kernel")
-    work.table("class_time", shift=facts.shift)
+    measure_classes(work, facts)
     work.table("island")
     work.table("exposed", shift=facts.shift)
+    cut_exposed(work, facts, attribution.evidence)
     facts.own(work)
     facts.host_rows = work.row("host_rows", process=facts.process)
 

@@ -43,7 +43,7 @@ class Series:
         return 1 if self.source == "optimizer_range" else 0
 
     def hosts(self) -> tuple[HostStep, ...]:
-        """Return the host ranges without gaps: what lies between two ranges belongs to the later."""
+        """Return the host ranges without gaps: what lies between is the later one's."""
         found: list[HostStep] = []
         start: int | None = None
         for step in self.steps:

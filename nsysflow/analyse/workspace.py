@@ -39,6 +39,11 @@ class Workspace:
             f'CREATE OR REPLACE TABLE "{stem}" AS {stage.text}', _used(stage, params)
         )
 
+    def alias(self, name: str, stem: str, *, copy: bool = False) -> None:
+        """Let ``name`` stand for a stage, or for the rows it has now."""
+        kind = "TABLE" if copy else "VIEW"
+        self._connection.execute(f'CREATE OR REPLACE {kind} "{name}" AS FROM "{stem}"')
+
     def put(self, name: str, rows: Sequence[Row], types: dict[str, str]) -> None:
         """Make a small table from rows judged in Python; ``types`` are Arrow types by column."""
         schema = pa.schema([(column, pa.type_for_alias(kind)) for column, kind in types.items()])
@@ -108,6 +113,7 @@ def open_workspace(trace: Path, limits: Limits) -> Iterator[Workspace]:
         config["temp_directory"] = str(limits.temp_dir)
     connection = duckdb.connect(":memory:", config=config)
     try:
+        connection.execute("SET enable_progress_bar = false")
         connection.execute(data("sql", "macros", "intervals.sql").read_text(encoding="utf-8"))
         for path in sorted(trace.glob("*.parquet")):
             source = str(path).replace("'", "''")

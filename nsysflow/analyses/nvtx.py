@@ -19,7 +19,7 @@ ANALYSIS = Analysis(
     question="which part of the program does the GPU work for?",
     why="Ranges lead from a kernel back to the line that asked for it.",
     do="Follow the path with the most projected time.",
-    misleads="Host time is when work was asked for, not when the GPU ran it; ops launched by helper "
+    misleads="Host time is when work was asked for, not when the GPU ran it; ops of helper "
     "threads hang below the range that the stepping thread was in.",
     judge=judge,
     queries=("nvtx",),

@@ -7,8 +7,8 @@
 --   class_rank  UTINYINT class
 --   ns          BIGINT   time; an instant with several kernels counts for the first class in order
 SELECT
-    class_rank,
+    place AS class_rank,
     sum(time_ns)::BIGINT AS ns
 FROM class_time
-GROUP BY class_rank
-ORDER BY class_rank
+GROUP BY place
+ORDER BY place

@@ -6,14 +6,14 @@
 -- Columns:
 --   start_ns    BIGINT    device start
 --   end_ns      BIGINT    device end
---   class_rank  UTINYINT  place of its class in the claiming order
+--   place       UTINYINT  its class, by the claiming order
 --   alone       BOOLEAN   no other compute kernel ran at the same time
 WITH
 _until AS (
     SELECT
         start_ns,
         end_ns,
-        class_rank,
+        class_rank AS place,
         max(end_ns) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS until_ns
     FROM lane_op
     WHERE is_compute AND end_ns > start_ns
@@ -22,7 +22,7 @@ _until AS (
 SELECT
     start_ns,
     end_ns,
-    class_rank,
+    place,
     coalesce(lag(until_ns) OVER () <= start_ns, TRUE)
     AND coalesce(lead(start_ns) OVER () >= end_ns, TRUE) AS alone
 FROM _until

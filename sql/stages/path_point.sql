@@ -10,11 +10,13 @@
 --   start_ns  BIGINT   device start of the op; NULL for a blocking call
 --   end_ns    BIGINT   device end
 --   call      BIGINT   the blocking call; NULL for an op
+--   name_id   BIGINT   kernel name of a compute kernel; NULL for anything else
 SELECT
     launch_start_ns AS at_ns,
     start_ns,
     end_ns,
-    NULL::BIGINT AS call
+    NULL::BIGINT AS call,
+    CASE WHEN is_compute THEN name_id END AS name_id
 FROM owned_op
 WHERE launch_thread = $thread
 UNION ALL
@@ -22,7 +24,8 @@ SELECT
     start_ns,
     NULL::BIGINT,
     NULL::BIGINT,
-    call
+    call,
+    NULL
 FROM blocking_call
 WHERE thread = $thread
-ORDER BY at_ns, start_ns, call
+ORDER BY at_ns, start_ns, end_ns, call, name_id

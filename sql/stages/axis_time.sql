@@ -1,21 +1,22 @@
--- class_time: compute time by kernel class; an instant with several kernels goes to the first class in order.
+-- axis_time: compute time along one axis, class or phase; an instant with several kernels goes to
+-- the first place in order.
 --
--- Question: what did the GPU compute?
--- Grain:    one row per kept step and class
--- Needs:    compute_kernel, window_bucket, segment
+-- Question: what did the GPU compute, or for what?
+-- Grain:    one row per kept step and place
+-- Needs:    axis_kernel, window_bucket, segment
 -- Params:
 --   $shift INTEGER   as window_bucket
 -- Columns:
---   step        INTEGER  step
---   class_rank  UTINYINT class
---   time_ns     BIGINT   time; the classes of a step sum to its compute time
+--   step     INTEGER  step
+--   place    UTINYINT place on the axis
+--   time_ns  BIGINT   time
 WITH
 _placed AS (
     SELECT
         k.*,
         b.segment,
         b.end_ns AS segment_end_ns
-    FROM compute_kernel AS k
+    FROM axis_kernel AS k
     INNER JOIN window_bucket AS b
         ON k.start_ns >> $shift = b.slice AND k.start_ns >= b.start_ns AND k.start_ns < b.end_ns
 ),
@@ -23,7 +24,7 @@ _placed AS (
 _piece AS (
     SELECT
         segment,
-        class_rank,
+        place,
         alone,
         start_ns,
         least(end_ns, segment_end_ns) AS end_ns
@@ -31,7 +32,7 @@ _piece AS (
     UNION ALL
     SELECT
         s.segment,
-        p.class_rank,
+        p.place,
         p.alone,
         s.start_ns,
         least(p.end_ns, s.end_ns)
@@ -43,7 +44,7 @@ _piece AS (
 _alone AS (
     SELECT
         segment,
-        class_rank,
+        place,
         sum(end_ns - start_ns) AS time_ns
     FROM _piece
     WHERE alone
@@ -51,31 +52,31 @@ _alone AS (
 ),
 
 _rank AS (
-    SELECT DISTINCT class_rank
+    SELECT DISTINCT place
     FROM _piece
     WHERE NOT alone
 ),
 
--- The time of "this class or an earlier one" is a union; a class gets what it adds to the earlier ones.
+-- The time of "this place or an earlier one" is a union; a place gets what it adds to the earlier ones.
 _nested AS (
     SELECT
         p.segment,
-        r.class_rank,
+        r.place,
         p.start_ns,
         p.end_ns,
         max(p.end_ns) OVER (
-            PARTITION BY p.segment, r.class_rank ORDER BY p.start_ns, p.end_ns
+            PARTITION BY p.segment, r.place ORDER BY p.start_ns, p.end_ns
             ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
         ) AS before_ns
     FROM _piece AS p
-    INNER JOIN _rank AS r ON p.class_rank <= r.class_rank
+    INNER JOIN _rank AS r ON p.place <= r.place
     WHERE NOT p.alone
 ),
 
 _union AS (
     SELECT
         segment,
-        class_rank,
+        place,
         sum(greatest(0, end_ns - greatest(start_ns, coalesce(before_ns, start_ns)))) AS union_ns
     FROM _nested
     GROUP BY ALL
@@ -84,8 +85,8 @@ _union AS (
 _crowded AS (
     SELECT
         segment,
-        class_rank,
-        union_ns - coalesce(lag(union_ns) OVER (PARTITION BY segment ORDER BY class_rank), 0) AS time_ns
+        place,
+        union_ns - coalesce(lag(union_ns) OVER (PARTITION BY segment ORDER BY place), 0) AS time_ns
     FROM _union
 ),
 
@@ -97,11 +98,11 @@ _both AS (
 
 SELECT
     s.step,
-    c.class_rank,
+    c.place,
     sum(c.time_ns)::BIGINT AS time_ns
 FROM _both AS c
 INNER JOIN segment AS s ON c.segment = s.segment
 WHERE s.kept
 GROUP BY ALL
 HAVING sum(c.time_ns) > 0
-ORDER BY s.step, c.class_rank
+ORDER BY s.step, c.place

@@ -1,0 +1,87 @@
+"""Cut exposed communication by whether removing it would help, and find exposed input copies."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from nsysflow.analyse.attribute import PLACE, Evidence
+from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.intervals import Ints, Spans, merge, minus, nothing, overlaps
+from nsysflow.analyse.workspace import Workspace
+
+FAR = np.iinfo(np.int64).max
+UNKNOWN = -1
+
+
+def cut_exposed(work: Workspace, facts: Facts, evidence: Evidence) -> None:
+    """Make ``exposed_comm_part`` (gated or host-late, per step) and ``exposed_input`` (per step).
+
+    Communication is gated if the next compute kernel had been asked for, so that without the
+    collective it would run. While its launch has not begun the host is late too — unless the
+    launching thread waits in a call that lasts until the collective ends: then the host is late
+    because of the collective.
+    """
+    begin = work.arrow("compute_begin")
+    starts = begin["start_ns"].to_numpy()
+    comm, _, comm_end, comm_step = _segments(work, "comm")
+    # One row more stands for "no kernel follows": nothing was waited for on the host.
+    launch = np.append(begin["launch_start_ns"].to_numpy(), UNKNOWN)
+    thread = np.append(begin["thread"].to_numpy(), UNKNOWN)
+    after = np.searchsorted(starts, comm.start, side="left")
+    late = _host_late(comm, comm_end, launch[after], thread[after], evidence)
+    _keep_parts(work, comm, comm_step, late)
+    _keep_input(work, facts, starts)
+
+
+def _segments(work: Workspace, state: str) -> tuple[Spans, Ints, Ints, Ints]:
+    """Return the exposed stretches, and per owner: whether it is input, device end, step."""
+    owners = work.arrow("exposed_owner", state=state)
+    islands = work.arrow("island_of", state=state)
+    start, end = owners["start_ns"].to_numpy(), owners["end_ns"].to_numpy()
+    hidden_start, hidden_end = islands["start_ns"].to_numpy(), islands["end_ns"].to_numpy()
+    hidden = Spans(hidden_start, hidden_end, np.zeros(len(hidden_start), np.int64))
+    bare = minus(Spans(start, end, np.arange(len(start))), hidden)
+    inputs = owners["input"].to_numpy(zero_copy_only=False)
+    return bare, inputs, owners["op_end_ns"].to_numpy(), owners["step"].to_numpy()
+
+
+def _host_late(comm: Spans, op_end: Ints, launch: Ints, thread: Ints, evidence: Evidence) -> Spans:
+    late = Spans(comm.start, np.minimum(comm.end, launch), np.arange(len(comm)))
+    late = late.take(late.length > 0)
+    excused = [nothing()]
+    for each in np.unique(thread[late.of]):
+        mine = late.take(thread[late.of] == each)
+        waits = evidence.of([int(each)], PLACE["host_sync"])
+        _, found, shared = overlaps(mine, waits)
+        # The wait must outlast the collective: else something else kept the host.
+        lasts = evidence.end[waits.of[found]] >= op_end[comm.of[shared.of]]
+        excused.append(shared.take(lasts))
+    return minus(late, merge(*excused))
+
+
+def _keep_parts(work: Workspace, comm: Spans, step: Ints, late: Spans) -> None:
+    late_ns = np.zeros(len(comm), np.int64)
+    np.add.at(late_ns, late.of, late.length)
+    table = pa.table(
+        {
+            "step": step[comm.of],
+            "start_ns": comm.start,
+            "gated_ns": comm.length - late_ns,
+            "host_late_ns": late_ns,
+        }
+    )
+    work.keep("exposed_comm_part", table)
+
+
+def _keep_input(work: Workspace, facts: Facts, compute: Ints) -> None:
+    """Input copies count as data loading until the step's first compute kernel."""
+    bare, inputs, _, step = _segments(work, "mem")
+    first = {}
+    for window in facts.steps.kept:
+        where = int(np.searchsorted(compute, window.start_ns))
+        first[window.index] = int(compute[where]) if where < len(compute) else FAR
+    limit = np.array([first[int(k)] for k in step[bare.of]], np.int64)
+    early = inputs[bare.of].astype(bool) & (bare.start < limit)
+    table = pa.table({"step": step[bare.of][early], "ns": bare.length[early]})
+    work.keep("exposed_input", table)

@@ -1,0 +1,50 @@
+"""Judge whether the GPU waits for data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from nsysflow.analyses.base import Analysis, Known, Row, Section
+from nsysflow.shares import mean_ns
+
+HOST_TABLES = ("NVTX_EVENTS", "OSRT_API")
+
+
+def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
+    """Idle claimed by loading, and input copies that nothing hid before the first kernel."""
+    steps = rows["data_loading"]
+    total = sum(row["idle_ns"] + row["copy_ns"] for row in steps)
+    evidence = [
+        text
+        for text, there in (
+            ("loader ranges or waits of the launching thread", any(r["idle_ns"] for r in steps)),
+            ("exposed input copies", any(r["copy_ns"] for r in steps)),
+        )
+        if there
+    ]
+    if not evidence and all(known.tables.get(t, "absent") == "absent" for t in HOST_TABLES):
+        return {
+            "status": "not_recorded",
+            "reason": "neither annotations nor operating-system calls were recorded; "
+            "capture with --trace=nvtx,osrt",
+            "per_step_ns": None,
+            "steps_affected": None,
+            "evidence": None,
+        }
+    return {
+        "per_step_ns": mean_ns(total, known.kept),
+        "steps_affected": len(steps),
+        "evidence": " and ".join(evidence) or None,
+    }
+
+
+ANALYSIS = Analysis(
+    name="data_loading",
+    title="Data loading",
+    question="does the GPU wait for data?",
+    why="A step cannot begin without its batch.",
+    do="More workers, prefetching, pinned buffers with non_blocking copies, pre-tokenised data.",
+    misleads="Without loader ranges only waits before a step's first input copy can be told.",
+    judge=judge,
+    queries=("data_loading",),
+)
