@@ -1,5 +1,7 @@
 """A converted trace says what the export said: planted values, one store whatever the form."""
 
+# ruff: noqa: S105, PT018, E501  test data; wide tables of expected rows
+
 from __future__ import annotations
 
 import json
@@ -111,7 +113,7 @@ def test_a_kernel_with_all_that_is_known_of_it(tmp_path: Path) -> None:
         more=shape | memory | {"graphId": 8},
     )
     store = store_of(export, tmp_path)
-    names = dict((value, number) for number, value in store.rows("string"))
+    names = {value: number for number, value in store.rows("string")}
     (row,) = store.rows("op")
     found = dict(zip(ALL_TABLES["op"].split(), row, strict=True))
     class_rank = found.pop("class_rank")
@@ -880,11 +882,11 @@ def test_the_store_appears_whole_or_not_at_all(tmp_path: Path) -> None:
 def test_the_input_is_never_touched(tmp_path: Path) -> None:
     run = tmp_path / "run"
     path = one_kernel().write_sqlite(run / "x.sqlite", wal=True)
-    before = (path.read_bytes(), path.stat().st_mtime_ns, sorted(os.listdir(run)))
+    before = (path.read_bytes(), path.stat().st_mtime_ns, sorted(run.iterdir()))
     convert_trace(
         as_input(path), tmp_path / "out" / "x", Settings(), Limits(temp_dir=tmp_path / "t")
     )
-    assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(os.listdir(run))) == before
+    assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(run.iterdir())) == before
 
 
 def test_the_key_follows_content_and_settings(tmp_path: Path) -> None:

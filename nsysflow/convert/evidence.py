@@ -1,4 +1,4 @@
-"""What a trace knows about its rank. Of the environment only the names below ever leave this file."""
+"""What a trace knows about its rank. Of the environment only the names below leave this file."""
 
 from __future__ import annotations
 

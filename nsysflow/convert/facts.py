@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from nsysflow import model, sqlfile
@@ -85,7 +86,8 @@ def _presence(work: Work, table: str) -> str:
 
 def _host(work: Work) -> str | None:
     rows = work.raw.rows(work.connection, "TARGET_INFO_SYSTEM_ENV", text("name"), text("value"))
-    return next((row["value"] for row in rows if row["name"] == "Hostname" and row["value"]), None)
+    hosts: Iterator[str] = (row["value"] for row in rows if row["name"] == "Hostname" and row["value"])
+    return next(hosts, None)
 
 
 def _session_start(work: Work, facts: dict[str, str]) -> tuple[int | None, int | None]:

@@ -50,7 +50,7 @@ def binary(cell: bytes | None, known: Schemas) -> dict[str, Any]:
     content = raw[offset : offset + size] if offset + size <= len(raw) else b""
     fields = {}
     for name, packing, at in known.get((domain, schema), ()):
-        if 0 <= at and at + struct.calcsize(packing) <= len(content):
+        if at >= 0 and at + struct.calcsize(packing) <= len(content):
             fields[name] = struct.unpack_from(f"<{packing}", content, at)[0]
     return fields
 

@@ -24,7 +24,7 @@ _TEXT = pa.schema([("value", pa.string())])
 
 
 class Texts:
-    """Replaces ``text`` by ``plain`` and ``framework``, and keeps the rows that are no ranges apart.
+    """Replaces ``text`` by ``plain`` and ``framework``, and keeps rows that are no ranges apart.
 
     Called from several threads. What it collects lies in two scratch files.
     """

@@ -27,7 +27,7 @@ _SCRATCH = "(FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)"
 
 @dataclass
 class Work:
-    """One conversion. ``limit_ns`` is the longest believable duration, None if nothing tells one."""
+    """One conversion. ``limit_ns`` is the longest believable duration, None if untold."""
 
     raw: RawTrace
     connection: duckdb.DuckDBPyConnection
@@ -96,7 +96,7 @@ class Work:
 
     def count(self, table: str, condition: str) -> int:
         """Return the number of rows of one of our tables that meet a condition."""
-        question = f"SELECT count(*) FROM {table} WHERE {condition}"
+        question = f"SELECT count(*) FROM {table} WHERE {condition}"  # noqa: S608 - our own words
         return int(self.connection.execute(question).fetchall()[0][0])
 
     def count_faults(self, stem: str, view: str, request: Request) -> None:
@@ -121,7 +121,7 @@ class Work:
         return written, sum(view.rows for view in seen.values())
 
     def _check(self, name: str, path: Path, written: int) -> None:
-        question = f"SELECT count(*) FROM read_parquet([{_literal(path)}])"
+        question = f"SELECT count(*) FROM read_parquet([{_literal(path)}])"  # noqa: S608 - quoted
         found = self.connection.execute(question).fetchall()[0][0]
         if found != written:
             raise InputError(

@@ -1,4 +1,4 @@
-"""Unpack ``.gz`` and ``.zst`` into the scratch folder, in small pieces and with an eye on the disk."""
+"""Unpack ``.gz`` and ``.zst`` into the scratch folder, in pieces and with an eye on the disk."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import tarfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 import zstandard
 
@@ -63,17 +63,21 @@ def unpack_tar(archive: Path, target: Path, file: str) -> None:
                 name = Path(member.name).name
                 stream = content.extractfile(member) if member.isfile() else None
                 if stream is not None and name.endswith(".parquet"):
-                    _write(iter(lambda s=stream: s.read(_PIECE), b""), target / name, file)
+                    _write(_pieces(stream), target / name, file)
     except (tarfile.TarError, EOFError) as error:
         raise InputError(
             f"{file}: holds no whole tar: {error}", stage="open", hint="copy or pack it again"
         ) from error
 
 
+def _pieces(stream: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
+    while piece := stream.read(_PIECE):
+        yield piece
+
+
 def _gzip(source: BinaryIO) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=source) as stream:
-        while piece := stream.read(_PIECE):
-            yield piece
+        yield from _pieces(stream)
 
 
 def _zstd(source: BinaryIO) -> Iterator[bytes]:

@@ -53,7 +53,7 @@ def blob(name: str, *columns: str) -> Field:
 
 @dataclass(frozen=True)
 class Only:
-    """Keep the rows whose ``column`` is one of ``values``; ignored where there is no such column."""
+    """Keep the rows whose ``column`` is one of ``values``; all, where there is no such column."""
 
     column: str
     values: tuple[int, ...]

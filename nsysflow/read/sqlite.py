@@ -5,12 +5,15 @@ row of its own, of the wanted types, because the driver types each column by the
 sees; that row is cut off again.
 """
 
+# ruff: noqa: S608  a name from the catalogue is quoted wherever it stands in a statement
+
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -19,8 +22,7 @@ import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
 from nsysflow.errors import InputError
-from nsysflow.read.raw import Field, MixedTypesError, Presence, RawTrace, Request, View
-from nsysflow.read.raw import schema_of, shaped
+from nsysflow.read.raw import Field, MixedTypesError, Presence, RawTrace, Request, View, shaped
 from nsysflow.read.stream import Merged
 
 if TYPE_CHECKING:
@@ -129,7 +131,7 @@ class SqliteTrace(RawTrace):
             return [""]
         first, last = span
         cuts = [first + (last - first) * n // self._threads for n in range(1, self._threads)]
-        middle = [f"{rowid} > {a} AND {rowid} <= {b}" for a, b in zip(cuts, cuts[1:], strict=False)]
+        middle = [f"{rowid} > {a} AND {rowid} <= {b}" for a, b in pairwise(cuts)]
         return [f"{rowid} <= {cuts[0]}", *middle, f"{rowid} > {cuts[-1]}"]
 
     def _span(self, table: str, rowid: str) -> tuple[int, int] | None:

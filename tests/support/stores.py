@@ -21,6 +21,7 @@ class Store:
     """One converted trace: ``capture`` and the rows of its tables."""
 
     def __init__(self, folder: Path, capture: dict[str, Any]) -> None:
+        """Remember where the store lies and what converting returned."""
         self.folder = folder
         self.capture = capture
 
