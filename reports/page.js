@@ -18,12 +18,26 @@ let opened = [];
 addEventListener("beforeprint", () => { opened = $$("details.card:nth-of-type(-n+6):not([open])"); opened.forEach((d) => { d.open = true; }); });
 addEventListener("afterprint", () => opened.forEach((d) => { d.open = false; }));
 
+/* long tables begin folded */
+const unfold = (table) => {
+  const button = $("button.all", table.closest(".blk"));
+  table.classList.remove("short");
+  if (button) button.remove();
+};
+$$("button.all").forEach((button) => {
+  const table = D.getElementById(button.getAttribute("aria-controls"));
+  table.classList.add("short");
+  button.addEventListener("click", () => unfold(table));
+});
+
 /* deep links open what they point into */
 const openTarget = () => {
   let id = "";
   try { id = decodeURIComponent(location.hash.slice(1)); } catch { return; }
   const target = id && D.getElementById(id);
   if (!target) return;
+  const table = target.closest("table.short");
+  if (table) unfold(table);
   for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
   target.scrollIntoView();
 };
@@ -77,7 +91,8 @@ const sortable = (table) => {
       const last = (row) => row.classList.contains("tot");
       const keyed = [...body.rows].map((row, i) => [value(row, at, num), i, row]);
       keyed.sort(([a, i, r], [b, j, s]) => last(r) - last(s) || (a === null) - (b === null) || (a < b ? -dir : a > b ? dir : i - j));
-      keyed.forEach(([, , row]) => { row.classList.remove("cut"); body.append(row); });
+      const first = heads[0].closest("table").querySelectorAll("tr:not(.cut)").length - 1;
+      keyed.forEach(([, , row], i) => { row.classList.toggle("cut", i >= first && !last(row)); body.append(row); });
     });
   });
 };
@@ -100,6 +115,7 @@ $$("table.dt").forEach((table) => {
   sortable(table);
   const box = table.closest(".blk"), filter = $("input.filter", box), csv = $("button.csv", box);
   if (filter) filter.addEventListener("input", () => {
+    unfold(table);
     const q = filter.value.toLowerCase(), rows = [...table.tBodies[0].rows];
     rows.forEach((r) => { r.hidden = !r.textContent.toLowerCase().includes(q); });
     $(".fcount", box).textContent = q ? rows.filter((r) => !r.hidden).length + " of " + rows.length + " rows" : "";

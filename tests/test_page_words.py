@@ -59,6 +59,8 @@ def test_sizes_ranges_and_sets() -> None:
     assert units.rate(96_100_000_000) == f"96.1{NN}GB/s"
     assert units.spread(884_100_000, 951_700_000) == f"884.1 – 951.7{NN}ms"
     assert units.numbers([3, 1, 2, 9, 7, 8, 20]) == "1–3, 7–9, 20"
+    assert units.numbers(range(0, 430, 10)) == "0, 10 … 420"
+    assert units.numbers([0, 2, 3, 9, 11, 20, 40]) == "0 – 40, 7 of them"
     assert units.utc(1_796_133_720_000_000_000) == "2026-12-01T14:02:00Z"
     assert units.two_digits(2_140) == f"2.1{NN}µs"
 

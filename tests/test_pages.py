@@ -227,6 +227,28 @@ def test_a_filter_hides_rows_and_says_how_many(folder: Path, seen: Seen) -> None
     assert page.locator("#kernels .fcount").first.inner_text() == "2 of 10 rows"
 
 
+def test_a_long_table_begins_folded_and_opens_by_button_filter_and_link(
+    folder: Path, seen: Seen
+) -> None:
+    page = seen.open(folder / "rank-hostile.html")
+    rows = page.locator("#t-kernels tbody tr")
+    assert rows.count() == len(HOSTILE)
+    assert page.locator("#t-kernels tbody tr:visible").count() == 12
+    page.click("#t-kernels thead th:nth-child(5) button")
+    assert page.locator("#t-kernels tbody tr:visible").count() == 12
+    page.click("button.all[aria-controls=t-kernels]")
+    assert page.locator("#t-kernels tbody tr:visible").count() == rows.count()
+    page.fill("#t-collectives >> xpath=ancestor::div[@class='blk'] >> input.filter", "svg")
+    assert page.locator("#t-collectives tbody tr:visible").count() == 1
+    last = page.locator("#t-gaps tbody tr").last
+    assert last.is_hidden()
+    page.evaluate("document.querySelector('#t-gaps tbody tr:last-child').id = 'aim'")
+    page.evaluate("location.hash = 'aim'")
+    page.wait_for_function("!document.getElementById('t-gaps').classList.contains('short')")
+    assert last.is_visible()
+    assert seen.said == []
+
+
 def read_csv(page: Any, table: str) -> list[dict[str, str]]:
     with page.expect_download() as download:
         page.locator(f".blk:has(> .tw > #{table}) button.csv").click()

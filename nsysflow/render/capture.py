@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from nsysflow.render.words import RANK_SOURCE, plain
 
 _LOW_CONFIDENCE = 0.5
 # What a person calls the tables, what they are for, and the flag that records them.
+MESSAGES = 20
+SEVERITY = {0: "unknown", 1: "info", 2: "warning", 3: "error", 4: "verbose"}
 SOURCES = (
     ("Kernels", ("CUPTI_ACTIVITY_KIND_KERNEL", "CUDA_GPU_KERNELS"), "everything", "--trace=cuda"),
     ("Copies", ("CUPTI_ACTIVITY_KIND_MEMCPY",), "copies", "--trace=cuda"),
@@ -89,15 +91,7 @@ def context(document: Document) -> dict[str, Any]:
     return {
         "capture_line": _line(taken),
         "recorded": _recorded(taken.get("tables") or {}),
-        "nsys_warnings": [
-            {
-                "severity": plain(str(row["severity"])),
-                "text": units.clean(units.shorten(row["text"], 300)),
-                "count": units.count(row["count"]),
-            }
-            for row in (taken.get("warnings") or ())[:20]
-        ],
-        "more_warnings": max(0, len(taken.get("warnings") or ()) - 20),
+        "messages": _messages(taken.get("warnings") or ()),
         "capture_dropped": [(plain(name), units.count(n)) for name, n in sorted(dropped.items())],
         "capture_dropped_names": ", ".join(
             plain(name) for name in sorted(taken.get("dropped") or {})
@@ -118,6 +112,27 @@ def context(document: Document) -> dict[str, Any]:
         ),
         "flags": _flags(taken.get("tables") or {}),
     }
+
+
+@dataclass(frozen=True)
+class Messages:
+    """What nsys wrote into the capture: ``grave`` (warnings, errors, unknown) and the rest."""
+
+    grave: tuple[str, ...]
+    rest: tuple[str, ...]
+    left_out: int
+
+
+def _messages(rows: Sequence[Mapping[str, Any]]) -> Messages:
+    grave: list[str] = []
+    rest: list[str] = []
+    for row in rows:
+        severity = SEVERITY.get(row["severity"], str(row["severity"]))
+        times = f" ({units.count(row['count'])} times)" if row["count"] > 1 else ""
+        text = f"{severity}: {units.clean(units.shorten(row['text'], 300))}{times}"
+        (rest if severity in ("info", "verbose") else grave).append(text)
+    left_out = max(0, len(grave) - MESSAGES) + max(0, len(rest) - MESSAGES)
+    return Messages(tuple(grave[:MESSAGES]), tuple(rest[:MESSAGES]), left_out)
 
 
 def _line(taken: Mapping[str, Any]) -> str:
@@ -150,10 +165,15 @@ def _find(tables: Mapping[str, str], names: tuple[str, ...]) -> str:
 
 def _recorded(tables: Mapping[str, str]) -> list[dict[str, str]]:
     words = {"present": "recorded", "empty": "recorded, empty", "absent": ""}
-    return [
-        {"source": source, "state": words[_find(tables, names)], "purpose": purpose, "flag": flag}
-        for source, names, purpose, flag in SOURCES
-    ]
+    # Where CUDA was traced, a table of copies is absent because there were none.
+    traced = any(_find(tables, names) != "absent" for _, names, _, _ in SOURCES[:4])
+    rows = []
+    for source, names, purpose, flag in SOURCES:
+        found = words[_find(tables, names)]
+        if not found and traced and source in ("Kernels", "Copies", "Memsets"):
+            found = "recorded, none"
+        rows.append({"source": source, "state": found, "purpose": purpose, "flag": flag})
+    return rows
 
 
 def _flags(tables: Mapping[str, str]) -> str:
@@ -226,10 +246,10 @@ def _launch(found: Mapping[str, Any]) -> str:
     parts = []
     if found["lambda"] is not None:
         parts.append(
-            f"median time between launches ÷ median kernel: {units.decimal(found['lambda'])}"
+            f"Median time between launches ÷ median kernel: {units.decimal(found['lambda'])}"
         )
     if found["queue_depth_median"] is not None:
-        parts.append(f"queue depth at launch, median: {units.decimal(found['queue_depth_median'])}")
+        parts.append(f"Queue depth at launch, median: {units.decimal(found['queue_depth_median'])}")
     parts.append(
         f"{units.count(found['graph_launches'] or 0)} graph launches, "
         f"{units.duration(found['graph_launch_ns'] or 0)}; "

@@ -174,7 +174,7 @@ def cards(
                 dots=CONFIDENCE.get(finding["confidence"], ""),
                 confidence=finding["confidence"],
                 n=f"n {units.some(finding['n_steps'], unit)}"
-                + (f", {which.removeprefix('steps ')}" if which else ""),
+                + (f", {which.partition(' ')[2]}" if which else ""),
                 ranks=_ranks(ranks) if ranks else "",
                 bound=f"≤ {units.duration(ns)}" if ns is not None else "bound not known",
                 share=units.share(frac) if frac is not None else "",

@@ -37,6 +37,7 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "missing": job_sections.missing(result),
         "figures": _figures(result, period),
         "period_ns": period,
+        "unit": "step" if _stepped(ranks) else "window",
         "bar": _bar(ranks),
         "walk_state": state(walk),
         "walk": job_sections.walk(walk, _names(ranks)) if not state(walk) else None,
@@ -87,7 +88,7 @@ def _eyebrow(result: Document) -> list[str]:
     steps = sorted({rank["steps_kept"] for rank in ranks})
     if steps:
         kept = f"{steps[0]}–{steps[-1]} steps" if len(steps) > 1 else units.some(steps[0], "step")
-        parts.append(f"{kept} kept per rank")
+        parts.append(f"{kept} kept per rank" if _stepped(ranks) else "no steps, or one")
     return [units.clean(part) for part in parts]
 
 

@@ -49,9 +49,7 @@ def worst(ranks: Sequence[Rank]) -> dict[str, Any] | None:
     """Return the rank that computes least, to look at first where nothing else says so."""
     if not ranks:
         return None
-    lost = [
-        (sum(shares(rank)[key] for key in LOSSES if key != "graph_opaque"), rank) for rank in ranks
-    ]
+    lost = [(sum(shares(rank)[key] for key in LOSSES), rank) for rank in ranks]
     most, rank = max(lost, key=lambda pair: (pair[0], str(pair[1]["label"])))
     return {
         "name": name(rank),

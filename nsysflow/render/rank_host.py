@@ -151,7 +151,7 @@ def calls(document: Document, name: str, caption: str, limit: int) -> Table | No
             Column("max_ns", "Max", "ns", wide=True),
         ),
         rows,
-        note=f"Totals over all kept windows. {rest_note(len(rows), found['total'], 'names')}",
+        note=f"Totals over all kept windows. {rest_note(len(rows), found['total'], 'name')}",
     )
 
 
@@ -176,5 +176,5 @@ def nvtx(document: Document, limit: int) -> Table | None:
         rows,
         note="Totals over all kept windows. "
         "GPU time counts each instant once and includes children; "
-        f"GPU work adds. {rest_note(len(rows), found['total'], 'paths')}",
+        f"GPU work adds. {rest_note(len(rows), found['total'], 'path')}",
     )

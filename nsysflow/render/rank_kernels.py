@@ -9,7 +9,7 @@ from nsysflow.model import PHASES
 from nsysflow.render import units
 from nsysflow.render.sections import Document, Window, items, section, state
 from nsysflow.render.tables import Cell, Column, Of, Table, build, rest_note
-from nsysflow.render.words import TENSOR_CLASSES, Word, kernel_class, plain
+from nsysflow.render.words import MATRIX_CLASSES, Word, kernel_class, plain
 
 OTHER = "(other)"
 SMALL_KERNEL = 0.001
@@ -18,7 +18,7 @@ KERNELS_SHOWN = 50
 
 def class_word(name: str) -> Word:
     """Return the label and fill of a kernel class."""
-    css = "compute" if name in TENSOR_CLASSES else "c-nontensor"
+    css = "compute" if name in MATRIX_CLASSES else "c-nontensor"
     label = kernel_class(name)
     return Word(label, label, "comm" if name == "comm" else css)
 
@@ -108,8 +108,8 @@ def classes(document: Document, window: Window) -> Table | None:
 
 def phases(document: Document, window: Window) -> Table | None:
     """Return compute time by phase of the training step."""
-    phase = document["causes"].get("phase") or {}
-    if not phase:
+    phase = document["causes"]["phase"]
+    if not any(ns for name, ns in phase.items() if name != "unknown"):
         return None
     rows = [
         {"phase": plain(name), "ns": phase[name], "share": units.ratio(phase[name], window.ns)}
@@ -150,7 +150,7 @@ def streams(document: Document, limit: int) -> Table | None:
             Column("busy_frac", "Busy share", "share"),
         ),
         rows,
-        note=rest_note(len(rows), found["total"], "streams"),
+        note=rest_note(len(rows), found["total"], "stream"),
     )
 
 
@@ -184,5 +184,5 @@ def collectives(document: Document, window: Window, limit: int) -> Table | None:
             Column("busbw_bytes_per_s", "Bus bandwidth", "rate", null="not known", wide=True),
         ),
         rows,
-        note=f"Per {window.unit}. {rest_note(len(rows), found['total'], 'rows')}",
+        note=f"Per {window.unit}. {rest_note(len(rows), found['total'], 'row')}",
     )

@@ -119,6 +119,10 @@ def _figures(document: Document, over: Window) -> list[Figure]:
     buckets = document["buckets"]
     computes = buckets["compute_only"] + buckets["compute_comm_overlap"]
     hidden = buckets["compute_comm_overlap"]
+    graph = units.share(units.ratio(buckets["graph_opaque"], buckets["window_ns"]))
+    opaque = (
+        f"; up to {graph} more in graphs that were not split" if buckets["graph_opaque"] else ""
+    )
     return [
         _step_figure(document, over),
         mfu_figure(section(document, "mfu")),
@@ -126,7 +130,7 @@ def _figures(document: Document, over: Window) -> list[Figure]:
             "GPU computes",
             units.share(units.ratio(computes, buckets["window_ns"])),
             f"{units.duration(round(computes / over.n))} of {over.each}; "
-            f"{units.duration(round(hidden / over.n))} of it hides communication",
+            f"{units.duration(round(hidden / over.n))} of it hides communication{opaque}",
         ),
         bounds_figure(document, over.period_ns, over.unit),
         _explained(document, over),
@@ -228,7 +232,7 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
     unclassified = section(document, "kernels").get("unclassified") or ()
     return {
         "blocks": {
-            name: Block(title, table, state(section(document, source)))
+            name: Block(title, table, state(section(document, source)) or _no_phase(name, table))
             for name, (title, table, source) in made.items()
         },
         "unclassified": [
@@ -241,3 +245,9 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         "overlap": section(document, "overlap"),
         "overlap_state": state(section(document, "overlap")),
     }
+
+
+def _no_phase(name: str, table: Table | None) -> State | None:
+    if name != "phases" or table:
+        return None
+    return State("not told", "no range and no anchor kernel says which phase a kernel belongs to")

@@ -11,14 +11,15 @@ from nsysflow.render.bars import Part
 from nsysflow.render.findings import ON_TOP
 from nsysflow.render.sections import Document, Window, section, state
 from nsysflow.render.tables import Cell, Column, Of, Table, build
+from nsysflow.render.verdict import LOSSES
 from nsysflow.render.words import (
     BUCKET,
     COMM_PART,
     IDLE_CAUSE,
     LETTER_CSS,
     LETTER_WORD,
+    MATRIX_CLASSES,
     STEP_SOURCE,
-    TENSOR_CLASSES,
     Word,
     cause,
 )
@@ -94,13 +95,13 @@ def losses(document: Document, over: Window) -> list[dict[str, str]]:
     kept = [
         row
         for row in rows
-        if row["name"] not in ("compute_only", "compute_comm_overlap") and row["name"] not in split
+        if row["name"] in LOSSES + tuple(COMM_PART) + IDLE_CAUSES and row["name"] not in split
     ]
     kept.sort(key=lambda row: (-row["ns"], row["name"]))
     return [
         {
             "label": cause(row["name"]).label,
-            "bucket": "idle: " if row["name"] in IDLE_CAUSES else "",
+            "bucket": _inside(row["name"]),
             "css": cause(row["name"]).css,
             "amount": units.duration(round(row["ns"] / over.n)),
             "share": units.share(row["share"]),
@@ -109,14 +110,20 @@ def losses(document: Document, over: Window) -> list[dict[str, str]]:
     ]
 
 
+def _inside(name: str) -> str:
+    if name in IDLE_CAUSES:
+        return "idle: "
+    return "exposed communication: " if name in COMM_PART else ""
+
+
 def _cause_parts(document: Document) -> list[Part]:
     """Split every bucket by cause, for the second bar; causes of one group join."""
     split, buckets = document["causes"], document["buckets"]
     compute = split.get("compute") or {}
-    tensor = sum(ns for name, ns in compute.items() if name in TENSOR_CLASSES)
-    other = sum(compute.values()) - tensor
+    matrix = sum(ns for name, ns in compute.items() if name in MATRIX_CLASSES)
+    other = sum(compute.values()) - matrix
     parts = [
-        Part(Word("tensor kernels", "tensor kernels", "compute"), tensor),
+        Part(Word("matrix kernels", "matrix kernels", "compute"), matrix),
         Part(Word("other kernels", "other kernels", "c-nontensor"), other),
     ]
     if not compute:

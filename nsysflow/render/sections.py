@@ -87,8 +87,12 @@ def _which(steps: Mapping[str, Any]) -> str:
     if not kept:
         return ""
     if all(number is not None for number in named):
-        return f"steps {units.numbers(named)}"
-    return f"windows {units.numbers([item['index'] for item in kept])}"
+        return f"step{_plural(kept)} {units.numbers(named)}"
+    return f"window{_plural(kept)} {units.numbers([item['index'] for item in kept])}"
+
+
+def _plural(items: Sequence[object]) -> str:
+    return "" if len(items) == 1 else "s"
 
 
 def parts_of(document: Document) -> tuple[list[tuple[str, int]], int]:

@@ -16,6 +16,8 @@ from nsysflow.render.words import BUCKET, WATERFALL, plain
 MAX_BARS = 120
 HEIGHT = 96
 _LABEL_EVERY = 30
+# Three steps would otherwise be three walls.
+_FEWEST_SLOTS = 10
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def _bar(
 ) -> Bar:
     kept = [item for item in group if item["kept"]]
     shown = sorted(kept or group, key=_dur)[(len(kept or group) - 1) // 2]
-    width = 1 / bars
+    width = 1 / max(bars, _FEWEST_SLOTS)
     name = shown["number"] if shown["number"] is not None else shown["index"]
     what = f"step {name}, {units.duration(_dur(shown))}"
     if len(group) > 1:

@@ -172,6 +172,6 @@ def name_cell(text: str, limit: int = units.NAME_LIMIT) -> Cell:
 def rest_note(shown: int, total: int, what: str) -> str:
     """Say how much of a list the page holds."""
     if shown >= total:
-        return f"All {units.count(total)} {what}."
-    part = f"{units.count(shown)} of {units.count(total)} {what}"
+        return f"{units.some(total, what)} in all."
+    part = f"{units.count(shown)} of {units.some(total, what)}"
     return f"{part}; the JSON file beside this page may hold more."

@@ -20,7 +20,7 @@ Step = Mapping[str, Any]
 Mark = Sequence[float]
 
 _CSS = {
-    "tensor": ("compute", "tensor kernel"),
+    "tensor": ("compute", "matrix kernel"),
     "kernel": ("c-nontensor", "other kernel"),
     "graph": ("graph", "graph"),
     "hidden": ("overlap", "comm, hidden"),

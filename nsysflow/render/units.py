@@ -7,6 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 NARROW = "\u202f"
 MINUS = "\u2212"
@@ -15,6 +16,7 @@ _US, _MS, _S = 1_000, 1_000_000, 1_000_000_000
 _DECADES = 1_000
 _SIZES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
 NAME_LIMIT = 512
+_MOST_RANGES = 5
 
 
 @dataclass(frozen=True)
@@ -161,7 +163,18 @@ def numbers(values: Sequence[int]) -> str:
             parts[-1][1] = value
         else:
             parts.append([value, value])
+    if len(parts) > _MOST_RANGES:
+        return _series([a for a, _ in parts], parts[-1][1], len(set(values)))
     return ", ".join(str(a) if a == b else f"{a}–{b}" for a, b in parts)
+
+
+def _series(starts: Sequence[int], last: int, number: int) -> str:
+    """Write a long set in short: an even series by its first two and last, else by its ends."""
+    step = starts[1] - starts[0]
+    even = len(starts) == number and all(b - a == step for a, b in pairwise(starts))
+    if even:
+        return f"{starts[0]}, {starts[1]} … {last}"
+    return f"{starts[0]} – {last}, {count(number)} of them"
 
 
 # HTML cannot carry NUL, turns CR into LF, and UTF-8 cannot carry half a surrogate pair; an

@@ -110,7 +110,7 @@ OTHER_CAUSE = {
     "transfer": Word("transfer", "transfer", "comm", "transfer"),
 }
 
-TENSOR_CLASSES = frozenset({"attention", "gemm", "conv", "fused_comm_gemm"})
+MATRIX_CLASSES = frozenset({"attention", "gemm", "conv", "fused_comm_gemm"})
 CLASS_LABEL = {
     "gemm": "GEMM",
     "conv": "convolution",
