@@ -1,4 +1,4 @@
-"""Find the files that ship beside the code: ``sql/`` and ``reports/``."""
+"""Find the files that ship with the code: ``sql/`` and ``reports/``, and tables of a package."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ def data(*parts: str) -> Traversable:
     packaged = files("nsysflow") / "_data"
     root: Traversable = packaged if packaged.is_dir() else Path(__file__).parent.parent
     return root.joinpath(*parts)
+
+
+def beside(package: str, name: str) -> Traversable:
+    """Return a file that lies beside the code of a package."""
+    return files(package).joinpath(name)
 
 
 def walk(*parts: str) -> Iterator[tuple[str, bytes]]:

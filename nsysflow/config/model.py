@@ -18,6 +18,7 @@ _COUNTS = (
     "hidden",
     "heads",
     "kv_heads",
+    "head_dim",
     "ffn",
     "vocab",
     "seq_len",
@@ -26,25 +27,33 @@ _COUNTS = (
     "world_size",
 )
 _REQUIRED = ("dtype", "attention")
+# A model that says no more than this gives tokens per second, and needs neither of those two.
+_RATE = frozenset({"seq_len", "tokens_per_step", "global_batch", "world_size", "step_time_ms"})
+_FFN_MATRICES = (2, 3)
+# Far beyond any model; what is larger is a slip of the pen and would end in infinities.
+_MOST = 1e30
 
 
 def model_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return [model] checked, numbers as they are given.
 
     Raises UsageError for a key or value that is wrong, and where dtype or attention is absent: both
-    change the result by factors, so no default would be honest.
+    change MFU by factors, so no default would be honest. Tokens per second need neither, so a table
+    that only says how tokens are shared may lack them.
     """
     known: dict[str, Callable[[Any, str], Any]] = {
         **dict.fromkeys(_AMOUNTS, checks.number),
         **dict.fromkeys(_COUNTS, checks.whole),
+        "ffn_matrices": _ffn_matrices,
         "dtype": lambda value, place: checks.choice(value, place, DTYPES),
         "attention": lambda value, place: checks.choice(value, place, ATTENTION),
         "recompute": _recompute,
     }
     checks.known_keys(values, known, where)
     found = {key: known[key](value, f"{where} {key}") for key, value in values.items()}
+    _check_sizes(found, where)
     for key in _REQUIRED:
-        if key not in found:
+        if key not in found and not (found and found.keys() <= _RATE):
             options = DTYPES if key == "dtype" else ATTENTION
             raise UsageError(f"{where} lacks {key}", hint=f"say one of {', '.join(options)}")
     return found
@@ -53,13 +62,28 @@ def model_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 def gpu_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return [gpu] checked."""
     checks.known_keys(values, ("peak_tflops",), where)
-    return {key: checks.number(value, f"{where} {key}") for key, value in values.items()}
+    found = {key: checks.number(value, f"{where} {key}") for key, value in values.items()}
+    _check_sizes(found, where)
+    return found
 
 
 def job_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return [job] checked: cadences in steps."""
     checks.known_keys(values, ("checkpoint_every", "eval_every"), where)
     return {key: checks.whole(value, f"{where} {key}") for key, value in values.items()}
+
+
+def _check_sizes(found: Mapping[str, Any], where: str) -> None:
+    for key, value in found.items():
+        if isinstance(value, int | float) and value > _MOST:
+            raise UsageError(f"{where} {key} is {value:g}, which cannot be")
+
+
+def _ffn_matrices(value: object, where: str) -> int:
+    found = checks.whole(value, where)
+    if found not in _FFN_MATRICES:
+        raise UsageError(f"{where} is {found}", hint="2, or 3 for a gated block such as SwiGLU")
+    return found
 
 
 def _recompute(value: object, where: str) -> str | dict[str, int]:
