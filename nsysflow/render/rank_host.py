@@ -30,7 +30,7 @@ def syncs(document: Document, window: Window, limit: int) -> Table | None:
             Column("per_step", f"Per {window.unit}", "decimal"),
             Column("host_ns", "Host time", "ns", per=window.n),
             Column("idle_caused_ns", "Idle caused", "ns", per=window.n),
-            Column("bytes", "Bytes", "size", null="none", quiet=True, wide=True),
+            Column("bytes", "Bytes", "size", per=window.n, null="none", quiet=True, wide=True),
             Column("callsite", "Source line", "name", null="not recorded"),
         ),
         rows,

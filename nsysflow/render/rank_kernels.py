@@ -58,9 +58,9 @@ def kernels(document: Document, window: Window, limit: int) -> Table | None:
         "Top kernels by work",
         (
             Column("name", "Kernel", "name"),
-            Column("class", "Class"),
+            Column("class", "Class", wide=True),
             Column("tensor_core", "Tensor", wide=True),
-            Column("count", f"Count per {window.unit}", "count", per=window.n),
+            Column("count", f"Count per {window.unit}", "count", per=window.n, wide=True),
             Column("work_ns", f"Work per {window.unit}", "ns", per=window.n),
             Column("share", f"Of {window.unit}", "share"),
             Column("median_ns", "Median", "ns"),
@@ -96,7 +96,7 @@ def classes(document: Document, window: Window) -> Table | None:
         "By class",
         (
             Column("class", "Class", "mark"),
-            Column("count", f"Count per {window.unit}", "count", per=window.n),
+            Column("count", f"Count per {window.unit}", "count", per=window.n, wide=True),
             Column("work_ns", "Work", "ns", per=window.n),
             Column("busy_ns", "Busy", "ns", per=window.n),
             Column("share", f"Of {window.unit}", "share"),
