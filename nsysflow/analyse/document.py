@@ -13,18 +13,20 @@ from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses import ANALYSES
 from nsysflow.analyses.base import LIST_ROWS, Known, Section
 from nsysflow.analyses.gaps import MOST as MOST_GAPS
+from nsysflow.mfu import lane_section
 from nsysflow.model import BUCKETS, SCHEMA
 from nsysflow.shares import frac, mean_ns, median_ns
 
 if TYPE_CHECKING:
     from nsysflow.rank import Lane
+    from nsysflow.settings import Settings
 
 MOST_STEPS = 10_000
 NOT_BUILT: Section = {"status": "not_applicable", "reason": "not built yet"}
 
 
 def rank_document(
-    work: Workspace, lane: Lane, capture: dict[str, Any], facts: Facts
+    work: Workspace, lane: Lane, capture: dict[str, Any], facts: Facts, settings: Settings
 ) -> dict[str, Any]:
     """Return ``rank-<label>.json``: every section of one lane.
 
@@ -44,6 +46,8 @@ def rank_document(
         **_not_built(),
     }
     causes.check(document)
+    world = (capture.get("rank_evidence") or {}).get("world_size")
+    document["mfu"] = lane_section(document, settings.model, settings.gpu, world)
     return document
 
 
@@ -168,19 +172,6 @@ def _not_built() -> dict[str, Any]:
         "efficiency": NOT_BUILT,
         "gpu_memory": NOT_BUILT | {"peak_bytes": None, "total_bytes": None},
         "amortised": [],
-        "mfu": NOT_BUILT
-        | {
-            "mfu": None,
-            "hfu": None,
-            "convention": None,
-            "flops_per_token": None,
-            "tokens_per_s_per_gpu": None,
-            "peak_flops": None,
-            "peak_source": None,
-            "dtype": None,
-            "checks": [],
-            "waterfall": [],
-        },
         "timeline": NOT_BUILT,
         "findings": [],
     }

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
 from nsysflow.analyse.document import NOT_BUILT
+from nsysflow.mfu import job_section
 from nsysflow.model import CATEGORIES, SCHEMA
 from nsysflow.shares import fracs, median_ns
 
@@ -28,7 +29,7 @@ def analyse_job(
     settings: Settings,
 ) -> dict[str, Any]:
     """Return ``result.json`` from the documents of the lanes, in the order of the rank table."""
-    del out, settings
+    del out
     lanes = [lane for lane in table.lanes if lane.label in documents]
     several = table.several_jobs
     return {
@@ -50,7 +51,13 @@ def analyse_job(
         "stragglers": _cross(several, lanes) | {"items": []},
         "walk": _cross(several, lanes) | {"steps": [], "step_ns": None, "items": []},
         "categories": _categories(list(documents.values())),
-        "mfu": NOT_BUILT | {"mfu": None},
+        "mfu": job_section(
+            [documents[lane.label] for lane in lanes],
+            settings.model,
+            settings.gpu,
+            table.ranks_expected,
+            several,
+        ),
         "findings": [],
     }
 

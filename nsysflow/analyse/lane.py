@@ -40,7 +40,7 @@ def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) ->
         capture = json.loads((trace / "capture.json").read_text(encoding="utf-8"))
         with open_workspace(trace, limits) as work:
             return document.rank_document(
-                work, lane, capture, _facts(work, lane, capture, settings)
+                work, lane, capture, _facts(work, lane, capture, settings), settings
             )
     except (OSError, ValueError, duckdb.IOException) as error:
         raise InputError(
