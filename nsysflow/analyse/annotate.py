@@ -13,6 +13,8 @@ from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
 from nsysflow.analyse.workspace import Workspace
 
 CHUNK = 1_000_000
+# Times may be negative: no small number can stand for a missing one.
+NEVER = np.iinfo(np.int64).min
 
 
 class Annotation:
@@ -58,7 +60,7 @@ class Annotation:
             "thread_range", CHUNK, process=self._facts.process, thread=thread
         )
         for batch in reader:
-            ends = batch.column("end_ns").fill_null(-1).to_numpy(zero_copy_only=False)
+            ends = batch.column("end_ns").fill_null(NEVER).to_numpy(zero_copy_only=False)
             names = self.places(
                 batch.column("name_id").fill_null(-1).to_numpy(zero_copy_only=False),
                 batch.column("domain").to_numpy(zero_copy_only=False),
@@ -68,7 +70,7 @@ class Annotation:
             if not len(starts):
                 continue
             # A range without an end encloses nothing, or a forgotten pop would nest for ever.
-            ends = np.where((ends >= 0) | (ends > starts), ends, starts - 1)
+            ends = np.maximum(ends, starts - 1)
             yield starts, ends, names, own
 
     def _walk(self, thread: int, helpers: _Helpers | None) -> None:

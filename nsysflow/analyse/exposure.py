@@ -11,6 +11,8 @@ from nsysflow.analyse.intervals import Ints, Spans, merge, minus, nothing, overl
 from nsysflow.analyse.workspace import Workspace
 
 FAR = np.iinfo(np.int64).max
+# Times may be negative: no small number can stand for a missing one.
+NEVER = np.iinfo(np.int64).min
 UNKNOWN = -1
 
 
@@ -26,7 +28,8 @@ def cut_exposed(work: Workspace, facts: Facts, evidence: Evidence) -> None:
     starts = begin["start_ns"].to_numpy()
     comm, _, comm_end, comm_step = _segments(work, "comm")
     # One row more stands for "no kernel follows": nothing was waited for on the host.
-    launch = np.append(begin["launch_start_ns"].to_numpy(), UNKNOWN)
+    asked = begin["launch_start_ns"].fill_null(NEVER).to_numpy()
+    launch = np.append(asked, NEVER)
     thread = np.append(begin["thread"].to_numpy(), UNKNOWN)
     after = np.searchsorted(starts, comm.start, side="left")
     late = _host_late(comm, comm_end, launch[after], thread[after], evidence)

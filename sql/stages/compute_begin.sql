@@ -5,7 +5,7 @@
 -- Needs:    lane_op
 -- Columns:
 --   start_ns         BIGINT  start of the kernel
---   launch_start_ns  BIGINT  start of its launching call; -1 if not recorded
+--   launch_start_ns  BIGINT  start of its launching call; NULL if not recorded
 --   thread           BIGINT  thread of that call; -1 if not recorded
 WITH
 _until AS (
@@ -27,7 +27,7 @@ _before AS (
 
 SELECT
     start_ns,
-    coalesce(launch_start_ns, -1) AS launch_start_ns,
+    launch_start_ns,
     coalesce(launch_thread, -1) AS thread
 FROM _before
 WHERE before_ns IS NULL OR start_ns > before_ns
