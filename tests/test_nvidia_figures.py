@@ -6,7 +6,7 @@ import csv
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from decimal import ROUND_HALF_EVEN, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from statistics import median, stdev
 from typing import TYPE_CHECKING, Any
 
@@ -61,7 +61,7 @@ def reports(traces: Path, tmp_path_factory: pytest.TempPathFactory) -> Reports:
 
 
 def rounded(value: float, places: int) -> str:
-    return str(Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_EVEN))
+    return str(Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP))
 
 
 def figures(groups: dict[str, list[int]], scale: int = 1, places: int = 1) -> Counter[Row]:
@@ -169,9 +169,10 @@ def test_copies_as_nsys_stats_sums_them(reports: Reports) -> None:
     megabytes = figures(sizes, scale=10**6, places=3)
     compare(megabytes, reports.expected(f"{stem}_size_sum.csv"), "Operation")
     memory = reports.of(file).lane["memory"]
-    (item,) = memory["items"]
-    assert (item["kind"], item["count"], item["bytes"]) == ("h2d", 294, sum(sizes.popitem()[1]))
-    assert item["work_ns"] == sum(times.popitem()[1])
+    assert {item["kind"] for item in memory["items"]} == {"h2d"}
+    for name, total in (("count", 294), ("bytes", sum(sizes.popitem()[1])), ("work_ns", None)):
+        expected = sum(times.popitem()[1]) if total is None else total
+        assert sum(item[name] for item in memory["items"]) == expected
 
 
 def test_each_call_of_cloverleaf(reports: Reports) -> None:
