@@ -110,7 +110,7 @@ def world_size(found: Estimate) -> Findings:
         return
     highest = max(measured.ranks, default=-1)
     lanes = len(measured.devices)
-    if measured.world is not None and measured.world != world:
+    if measured.world is not None and measured.world > world:
         yield SUSPICIOUS, f"world_size is {world}, but the captures tell of {measured.world} ranks"
     elif highest >= world:
         yield SUSPICIOUS, f"world_size is {world}, but there is a rank {highest}"
@@ -119,4 +119,6 @@ def world_size(found: Estimate) -> Findings:
     elif world in (measured.world, lanes):
         yield OK, f"world_size is {world}, as the captures tell"
     else:
-        yield UNKNOWN, f"world_size is {world}; nothing in the captures confirms it"
+        # Fewer may be the nodes or tasks that a launcher counts.
+        told = f"the captures tell of {measured.world}" if measured.world else "no capture tells"
+        yield UNKNOWN, f"world_size is {world}; {told}"
