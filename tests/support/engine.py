@@ -41,7 +41,7 @@ def analysed(
     limits = Limits(temp_dir=folder / "scratch")
     (folder / "scratch").mkdir(parents=True, exist_ok=True)
     store.mkdir(parents=True, exist_ok=True)
-    name = trace_folder(only.file)
+    name = trace_folder(only)
     convert_trace(only, store / name, settings, limits)
     capture = json.loads((store / name / "capture.json").read_text("utf-8"))
     table = rank_table([capture | {"trace": name}], settings)
