@@ -11,8 +11,9 @@ from nsysflow.analyse.phase import measure_phases
 from nsysflow.analyse.windows import Window, regularity
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses import ANALYSES
-from nsysflow.analyses.base import LIST_ROWS, Known, Section
+from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Section
 from nsysflow.analyses.gaps import MOST as MOST_GAPS
+from nsysflow.findings import findings
 from nsysflow.mfu import lane_section
 from nsysflow.model import BUCKETS, SCHEMA
 from nsysflow.shares import frac, mean_ns, median_ns
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from nsysflow.settings import Settings
 
 MOST_STEPS = 10_000
+MOST = {"gaps": MOST_GAPS}
 NOT_BUILT: Section = {"status": "not_applicable", "reason": "not built yet"}
 
 
@@ -42,13 +44,22 @@ def rank_document(
         "steps": _steps(facts),
         "buckets": {"window_ns": facts.window_ns} | {b: facts.total(b) for b in BUCKETS},
         **causes.sections(work, facts),
-        **_sections(work, capture, facts),
+        **_sections(work, lane, capture, facts),
         **_not_built(),
     }
     causes.check(document)
     world = (capture.get("rank_evidence") or {}).get("world_size")
     document["mfu"] = lane_section(document, settings.model, settings.gpu, world)
+    document["findings"] = findings(document, alone=lane.alone)
+    for name, part in document["categories"].items():
+        part["finding"] = _first_card(document["findings"], name)
     return document
+
+
+def _first_card(found: list[dict[str, Any]], category: str) -> str | None:
+    """Return the id of the largest opportunity of a category."""
+    cards = (f["id"] for f in found if f["category"] == category and f["status"] == "opportunity")
+    return next(cards, None)
 
 
 def _lane(lane: Lane) -> dict[str, Any]:
@@ -144,25 +155,36 @@ def confidence(facts: Facts) -> float:
     return round(steps.confidence * regularity(steps) * (frac(inside, busy) or 0.0), 6)
 
 
-def _sections(work: Workspace, capture: dict[str, Any], facts: Facts) -> dict[str, Section]:
+def _sections(
+    work: Workspace, lane: Lane, capture: dict[str, Any], facts: Facts
+) -> dict[str, Section]:
     columns = (*BUCKETS, "opaque_ns")
     levels = {column: facts.total(column) for column in columns}
-    known = Known(len(facts.steps.kept), facts.window_ns, levels, capture["tables"])
-    sections = {}
-    for analysis in ANALYSES:
+    memory = lane.gpu.get("memory_bytes") if lane.gpu else None
+    known = Known(len(facts.steps.kept), facts.window_ns, levels, capture["tables"], memory)
+    return {each.name: _section(work, each, known, _params(lane, facts)) for each in ANALYSES}
+
+
+def _section(work: Workspace, analysis: Analysis, known: Known, params: dict[str, Any]) -> Section:
+    try:
         if analysis.missing(known.tables):
-            rows: dict[str, list[Row]] = {}
-        else:
-            rows = {stem: work.rows(stem, **_params(stem, facts)) for stem in analysis.queries}
-        sections[analysis.name] = analysis.section(rows, known)
-    return sections
+            return analysis.section({}, known)
+        rows = {
+            stem: work.rows(stem, **params | {"most": MOST.get(stem, LIST_ROWS)})
+            for stem in analysis.queries
+        }
+        return analysis.section(rows, known)
+    except Exception as error:  # noqa: BLE001 - one failed question must not cost the others
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
+        return {"status": "error", "reason": reason, "total": 0, "shown": 0, "items": [], "top": []}
 
 
-def _params(stem: str, facts: Facts) -> dict[str, Any]:
+def _params(lane: Lane, facts: Facts) -> dict[str, Any]:
     return {
+        "process": facts.process,
+        "device": lane.device,
         "shift": facts.shift,
         "whole": facts.whole,
-        "most": MOST_GAPS if stem == "gaps" else LIST_ROWS,
         "least_ns": facts.window_ns // 100,
     }
 
@@ -170,7 +192,6 @@ def _params(stem: str, facts: Facts) -> dict[str, Any]:
 def _not_built() -> dict[str, Any]:
     return {
         "efficiency": NOT_BUILT,
-        "gpu_memory": NOT_BUILT | {"peak_bytes": None, "total_bytes": None},
         "amortised": [],
         "timeline": NOT_BUILT,
         "findings": [],

@@ -84,7 +84,8 @@ def _process(capture: dict[str, Any], lane: int) -> int:
 
 def _primary_stream(work: Workspace) -> tuple[int | None, int | None]:
     """Return (context, stream) of the stream that computes longest, the lowest id on ties."""
-    streams = work.rows("stream_work", "stages")
+    work.table("stream_work")
+    streams = work.kept("stream_work").to_pylist()
     compute = any(row["compute_sum"] for row in streams)
     bound = "compute_sum" if compute else "all_sum"
     best: tuple[int, Row] | None = None

@@ -17,13 +17,15 @@ class Known:
     """What a judge may know besides its rows.
 
     ``kept`` steps of ``window_ns`` together; ``levels`` the level-1 sums over them; ``tables``
-    tells which raw tables the export holds (present, empty or absent).
+    tells which raw tables the export holds (present, empty or absent); ``memory_bytes`` is the
+    GPU's memory, if known.
     """
 
     kept: int
     window_ns: int
     levels: Mapping[str, int]
     tables: Mapping[str, str]
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ OPAQUE_LIMIT = 0.05
 
 def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     """Overlap is the share of communication time in which a compute kernel runs."""
-    del rows
     overlapped = known.levels["compute_comm_overlap"]
     exposed = known.levels["exposed_comm"]
     opaque = known.levels["opaque_ns"]
@@ -23,6 +22,7 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         "overlapped_ns": overlapped,
         "exposed_ns": exposed,
         "opaque_ns": opaque,
+        "same_stream_ns": rows["same_stream"][0]["exposed_ns"],
         "overlap_frac": frac(overlapped, comm),
     }
     if not comm and not opaque:
@@ -44,4 +44,5 @@ ANALYSIS = Analysis(
     do="Start collectives earlier (prefetch, buckets, own stream) so that compute covers them.",
     misleads="A collective also runs while it waits for late ranks: exposed is not yet blocked.",
     judge=judge,
+    queries=("same_stream",),
 )

@@ -12,7 +12,8 @@ class Lane:
 
     ``trace`` is its folder under store/, ``lane`` its number there; ``host`` is already the label
     to show. ``gpu_source``: cuda_device | only_gpu | cu_device, None where the GPU cannot be told.
-    ``others`` are what weaker evidence says instead, as (source, rank).
+    ``others`` are what weaker evidence says instead, as (source, rank); ``alone``: the run has no
+    other lane, so that what is true of it is true of the job.
     """
 
     trace: str
@@ -28,6 +29,7 @@ class Lane:
     gpu_source: str | None
     shared_gpu: bool
     others: tuple[tuple[str, int], ...] = ()
+    alone: bool = False
 
 
 @dataclass(frozen=True)

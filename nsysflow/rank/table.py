@@ -83,7 +83,10 @@ def _lanes(seats: Sequence[Seat], found: weighing.Evidence, settings: Settings) 
             )
         )
     shared = _sharing(seats, lanes)
-    return [replace(lane, shared_gpu=(lane.trace, lane.lane) in shared) for lane in lanes]
+    alone = len(lanes) == 1
+    return [
+        replace(lane, shared_gpu=(lane.trace, lane.lane) in shared, alone=alone) for lane in lanes
+    ]
 
 
 def _rank(

@@ -14,6 +14,7 @@
 --   op_end_ns    BIGINT   device end of the op
 --   kind         VARCHAR  as lane_op
 --   name_id      BIGINT   as lane_op
+--   context      BIGINT   as lane_op
 --   stream       BIGINT   as lane_op
 --   copy_kind    INTEGER  as lane_op
 --   src_kind     INTEGER  as lane_op
@@ -118,6 +119,7 @@ SELECT
     end_ns AS op_end_ns,
     kind,
     name_id,
+    context,
     stream,
     copy_kind,
     src_kind,

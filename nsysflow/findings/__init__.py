@@ -1,0 +1,23 @@
+"""Findings: every question asked of a lane, answered from its sections alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nsysflow.findings import host, measurement, work
+from nsysflow.findings.base import Document, Lane, Question, finding
+
+QUESTIONS: tuple[Question, ...] = (*host.QUESTIONS, *work.QUESTIONS, *measurement.QUESTIONS)
+
+_ORDER = {"opportunity": 0, "info": 1, "error": 2, "unavailable": 3, "ok": 4}
+
+
+def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
+    """Return the answer to every question, by bound, largest first; cards before the rest."""
+    items = document["steps"]["items"]
+    lengths = [i["end_ns"] - i["start_ns"] for i in items if i["kept"] and not i["outlier"]]
+    lane = Lane(document, alone, tuple(lengths))
+    found = [finding(question, lane) for question in QUESTIONS]
+    return sorted(
+        found, key=lambda f: (_ORDER[f["status"]], -(f["bound_ns_per_step"] or 0), f["id"])
+    )

@@ -1,0 +1,181 @@
+"""What a finding is: one question, its answer from the lane's sections, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nsysflow import savings
+from nsysflow.shares import mean_ns
+
+Document = Mapping[str, Any]
+
+FEW_STEPS = 5
+TRUSTED_STEPS = 0.5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
+
+    ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
+    recorded for the very instants from a pattern. ``title`` replaces the question's claim.
+    """
+
+    total_ns: int | None = None
+    evidence: tuple[Any, ...] = ()
+    status: str | None = None
+    reason: str | None = None
+    title: str | None = None
+    direct: bool = True
+    fires: bool = True
+    trade_off: str | None = None
+    capture: str | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """One card: the claim if it fires, the calm sentence if not, and the advice.
+
+    ``needs`` are the sections it is answered from: one that failed leaves the question open.
+    """
+
+    id: str
+    category: str
+    claim: str
+    calm: str
+    why: str
+    fix: str
+    verify: str
+    answer: Callable[[Lane], Answer]
+    needs: tuple[str, ...] = ()
+    bucket: str | None = None
+    trade_off: str | None = None
+    experiment: str | None = None
+    capture: str | None = None
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A lane's document as the questions see it; ``alone``: the run has no other lane."""
+
+    document: Document
+    alone: bool
+    step_ns: tuple[int, ...] = field(default=())
+
+    @property
+    def idle(self) -> Mapping[str, int]:
+        """Idle time by cause."""
+        found: Mapping[str, int] = self.document["causes"]["idle"]
+        return found
+
+    @property
+    def window_ns(self) -> int:
+        """Length of the kept steps together."""
+        return int(self.document["buckets"]["window_ns"])
+
+    @property
+    def kept(self) -> int:
+        """How many steps count."""
+        return int(self.document["steps"]["kept"])
+
+    def section(self, name: str) -> Mapping[str, Any]:
+        """Return a section."""
+        found: Mapping[str, Any] = self.document[name]
+        return found
+
+    def items(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of a list section; none if it was not recorded."""
+        return self.document[name].get("items") or ()
+
+    def per_step(self, total_ns: int) -> str:
+        """Write a total of the kept steps as time per step."""
+        return time_text(mean_ns(total_ns, self.kept) or 0)
+
+    def lacks(self, table: str) -> bool:
+        """Whether the export has no such raw table."""
+        return str(self.document["capture"]["tables"].get(table, "absent")) == "absent"
+
+
+def finding(question: Question, lane: Lane) -> dict[str, Any]:
+    """Return the finding document of one question."""
+    answer = _failed(question, lane) or question.answer(lane)
+    size = None
+    if answer.total_ns is not None:
+        size = savings.bound(answer.total_ns, lane.window_ns, lane.kept)
+    status = answer.status or _status(answer, size, lane)
+    advice = status == "opportunity"
+    kept = [item for item in lane.document["steps"]["items"] if item["kept"]]
+    return {
+        "id": question.id,
+        "status": status,
+        "category": question.category,
+        "title": _title(question, answer, status),
+        "bucket": question.bucket,
+        "bound_ns_per_step": size.ns_per_step if size and status != "unavailable" else None,
+        "bound_frac": size.frac if size and status != "unavailable" else None,
+        "bound_kind": "at most",
+        "confidence": _confidence(answer, lane),
+        "n_steps": lane.kept,
+        "window_ns": [kept[0]["start_ns"], kept[-1]["end_ns"]] if kept else None,
+        "evidence": list(answer.evidence),
+        "why": question.why,
+        "fix": question.fix,
+        "trade_off": (answer.trade_off or question.trade_off) if advice else None,
+        "verify": question.verify,
+        "experiment": question.experiment if advice else None,
+        "capture_next": answer.capture or question.capture,
+    }
+
+
+def _failed(question: Question, lane: Lane) -> Answer | None:
+    for name in question.needs:
+        if lane.section(name)["status"] == "error":
+            reason = f"the section {name} failed: {lane.section(name)['reason']}"
+            return Answer(status="error", reason=reason)
+    return None
+
+
+def _status(answer: Answer, size: savings.Bound | None, lane: Lane) -> str:
+    if size is None or not answer.fires:
+        return "ok"
+    return "opportunity" if savings.worth_a_card(size, lane.step_ns) else "ok"
+
+
+def _title(question: Question, answer: Answer, status: str) -> str:
+    if status in ("unavailable", "error"):
+        return answer.reason or "could not be looked at"
+    if status == "ok":
+        return question.calm
+    return answer.title or question.claim
+
+
+def _confidence(answer: Answer, lane: Lane) -> str:
+    """High needs direct evidence, the job's walk (a lone lane is its own) and enough steps."""
+    if not answer.direct or lane.document["steps"]["confidence"] < TRUSTED_STEPS:
+        return "low"
+    return "high" if lane.alone and lane.kept >= FEW_STEPS else "medium"
+
+
+def unavailable(reason: str, capture: str) -> Answer:
+    """Return the answer of a question that could not be looked at."""
+    return Answer(status="unavailable", reason=reason, capture=capture)
+
+
+def time_text(ns: int) -> str:
+    """Write a duration the way the pages do: three significant digits, unit by size."""
+    for limit, unit, scale in ((10**9, "s", 10**9), (10**6, "ms", 10**6), (10**3, "µs", 10**3)):
+        if ns >= limit:
+            value = ns / scale
+            digits = max(0, 3 - len(str(int(value))))
+            return f"{value:.{digits}f} {unit}"
+    return f"{ns} ns"
+
+
+def bytes_text(count: int) -> str:
+    """Write a size in decimal units."""
+    for limit, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if count >= limit:
+            return f"{count / limit:.3g} {unit}"
+    return f"{count} B"
