@@ -73,9 +73,6 @@ def _communication(lane: Lane) -> Answer:
         evidence.append("waiting for other ranks and moving bytes could not be told apart")
     much = gated > MUCH_EXPOSED * lane.window_ns
     title = SAME_STREAM if 2 * same > gated else None
-        if 2 * same > gated
-        else None
-    )
     return Answer(gated, tuple(evidence), fires=much, title=title, direct=split)
 
 
