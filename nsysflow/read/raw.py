@@ -90,7 +90,7 @@ class Request:
 class View:
     """A view while it stands. ``rows`` counts what was read once a statement has run over it.
 
-    ``trouble`` says why the quick way of reading failed; the careful way is then taken.
+    ``trouble`` says that this way of reading cannot read the table; the next one is then taken.
     """
 
     rows: int = 0
@@ -126,6 +126,10 @@ class MixedTypesError(Exception):
     """A cell breaks its column's type, so the table must be read the careful way."""
 
 
+# Ways to read a table, each slower than the one before and stopped by less.
+QUICK, USUAL, CAREFUL = range(3)
+
+
 @dataclass(frozen=True)
 class Presence:
     """A raw table and its columns; names compare without case, as SQLite does."""
@@ -146,7 +150,7 @@ class RawTrace(ABC):
         self.file = file
         self.strays = Strays()
         self._tables = tables
-        self._careful: set[str] = set()
+        self._ways: dict[str, int] = {}
 
     def tables(self) -> list[str]:
         """Return the names of the tables, as the export spells them, sorted."""
@@ -172,8 +176,7 @@ class RawTrace(ABC):
         name: str,
         request: Request,
         view: View,
-        *,
-        careful: bool,
+        way: int,
     ) -> contextlib.AbstractContextManager[object]:
         """Make ``name`` a view of the rows for as long as the context lasts."""
 
@@ -188,7 +191,7 @@ class RawTrace(ABC):
 
         A view may be read once only. Returns what DuckDB says it did (rows written) and the views.
         """
-        for attempt in range(len(views) + 1):
+        while True:
             seen = {name: View() for name in views}
             before = self.strays.copy()
             try:
@@ -200,11 +203,10 @@ class RawTrace(ABC):
             except Exception as error:
                 failed = [view.failure for view in seen.values() if view.failure]
                 again = {views[name].table for name, view in seen.items() if view.trouble}
-                if not again or again <= self._careful or attempt == len(views):
+                if not again or any(self._ways.get(table) == CAREFUL for table in again):
                     raise (failed[0] if failed else error) from error
-                self._careful |= again
+                self._ways |= {table: self._ways.get(table, QUICK) + 1 for table in again}
                 self.strays.restore(before)
-        raise AssertionError  # the last attempt returned or raised
 
     def rows(
         self, connection: duckdb.DuckDBPyConnection, table: str, *fields: Field, most: int = 100_000
@@ -228,8 +230,8 @@ class RawTrace(ABC):
             yield
             connection.unregister(name)
             return
-        careful = request.table in self._careful
-        with self._open(connection, name, request, view, careful=careful):
+        way = self._ways.get(request.table, QUICK)
+        with self._open(connection, name, request, view, way):
             yield
 
 

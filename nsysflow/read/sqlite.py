@@ -13,6 +13,7 @@ import contextlib
 import os
 import sqlite3
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,8 +23,20 @@ import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
 from nsysflow.errors import InputError
-from nsysflow.read.raw import Field, MixedTypesError, Presence, RawTrace, Request, View, shaped
-from nsysflow.read.stream import Merged
+from nsysflow.read.quick import PageTable, Stored
+from nsysflow.read.raw import (
+    CAREFUL,
+    QUICK,
+    Field,
+    MixedTypesError,
+    Presence,
+    RawTrace,
+    Request,
+    View,
+    shaped,
+)
+from nsysflow.read.stream import Batches, Merged
+from nsysflow.read.tree import NotPlainError
 
 if TYPE_CHECKING:
     import duckdb
@@ -35,7 +48,7 @@ _ROWS_WORTH_A_THREAD = 250_000
 # A crafted schema can make even a small question endless.
 _MOST_STEPS = 50_000_000
 # A virtual table has no root page: reading one would run code of the file's choosing.
-_TABLES = "SELECT name FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0"
+_TABLES = "SELECT name, rootpage FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0"
 
 
 class SqliteTrace(RawTrace):
@@ -52,12 +65,15 @@ class SqliteTrace(RawTrace):
         self._counted: set[tuple[str, str]] = set()
         try:
             with self._catalogue() as catalogue:
-                names = [_text(name) for (name,) in catalogue.execute(_TABLES)]
-                tables = {name.lower(): _presence(catalogue, name) for name in names}
+                roots = {_text(name): root for name, root in catalogue.execute(_TABLES)}
+                stored = {name: _columns(catalogue, name) for name in roots}
                 self._encoding = _text(catalogue.execute("PRAGMA encoding").fetchone()[0])
         except sqlite3.Error as error:
             raise unreadable(file, error) from error
-        super().__init__(file, tables)
+        self._pages = {
+            name.lower(): PageTable(path, root, stored[name]) for name, root in roots.items()
+        }
+        super().__init__(file, {name.lower(): _presence(name, stored[name]) for name in roots})
 
     def filled(self, table: str) -> bool:
         """Return whether the table has a row."""
@@ -76,15 +92,14 @@ class SqliteTrace(RawTrace):
         name: str,
         request: Request,
         view: View,
-        *,
-        careful: bool,
+        way: int,
     ) -> Iterator[None]:
-        if careful:
+        if way == CAREFUL:
             self._count_strays(request)
-        statements = [
-            self._statement(request, part, careful=careful) for part in self._parts(request.table)
-        ]
-        sources = [lambda s=s: self._batches(s, request) for s in statements]
+        sources = self._page_sources(request) if way == QUICK else []
+        if not sources:
+            statements = self._statements(request, careful=way == CAREFUL)
+            sources = [partial(self._batches, statement, request) for statement in statements]
         with Merged(request.schema(), sources) as merged:
             connection.register(name, merged.reader())
             try:
@@ -92,9 +107,29 @@ class SqliteTrace(RawTrace):
             finally:
                 connection.unregister(name)
                 view.rows = merged.rows
-                view.trouble = isinstance(merged.error, MixedTypesError) and not careful
+                view.trouble = isinstance(merged.error, (MixedTypesError, NotPlainError))
                 if isinstance(merged.error, (OSError, sqlite3.Error)):
                     view.failure = unreadable(self.file, merged.error)
+
+    def _page_sources(self, request: Request) -> list[Batches]:
+        """Return sources that decode the file themselves; none where SQLite must read the table."""
+        table = self._pages[request.table.lower()]
+        try:
+            sources = table.sources(request, self._threads)
+        except (NotPlainError, OSError, IndexError):
+            return []
+        return [partial(self._page_batches, source, request) for source in sources]
+
+    def _page_batches(self, source: Batches, request: Request) -> Iterator[pa.RecordBatch]:
+        for batch in source():
+            yield self._shaped(batch, request)
+
+    def _shaped(self, batch: pa.RecordBatch, request: Request) -> pa.RecordBatch:
+        return shaped(self._decoded(batch), request, self.strays)
+
+    def _statements(self, request: Request, *, careful: bool) -> list[str]:
+        parts = self._parts(request.table)
+        return [self._statement(request, part, careful=careful) for part in parts]
 
     def _statement(self, request: Request, part: str, *, careful: bool) -> str:
         present = [f for f in request.fields if self._holds(request.table, f)]
@@ -152,7 +187,7 @@ class SqliteTrace(RawTrace):
             try:
                 cursor.execute(statement)
                 for batch in cursor.fetch_record_batch():
-                    yield shaped(self._decoded(batch[1:] if first else batch), request, self.strays)
+                    yield self._shaped(batch[1:] if first else batch, request)
                     first = False
             except (OSError, adbc_driver_sqlite.dbapi.Error) as error:
                 if "Type mismatch" in str(error):
@@ -219,10 +254,17 @@ def unreadable(file: str, error: Exception) -> InputError:
     )
 
 
-def _presence(catalogue: sqlite3.Connection, table: str) -> Presence:
-    rows = catalogue.execute(f"PRAGMA main.table_info({_quoted(table)})")
-    columns = {_text(row[1]) for row in rows}
-    return Presence(table, {column.lower(): column for column in columns})
+def _columns(catalogue: sqlite3.Connection, table: str) -> tuple[Stored, ...]:
+    rows = catalogue.execute(f"PRAGMA main.table_xinfo({_quoted(table)})")
+    return tuple(
+        Stored(_text(name), _text(declared), default, key, hidden)
+        for _, name, declared, _, default, key, hidden in rows
+    )
+
+
+def _presence(table: str, columns: tuple[Stored, ...]) -> Presence:
+    # Generated columns compute what a crafted file likes.
+    return Presence(table, {c.name.lower(): c.name for c in columns if not c.hidden})
 
 
 def _typed(wanted: Field) -> str:
