@@ -19,6 +19,7 @@ from nsysflow.render import (
 )
 from nsysflow.render.bars import Part
 from nsysflow.render.limits import Limits
+from nsysflow.render.mfu import rate
 from nsysflow.render.sections import Document, State, Window, parts_of, section, state, window
 from nsysflow.render.tables import Table
 from nsysflow.render.words import BUCKET
@@ -160,10 +161,9 @@ def mfu_figure(mfu: Mapping[str, Any]) -> Figure:
     if why is None and mfu["mfu"] is None:
         why = State("not applicable", "no peak known for this GPU and dtype")
     if why:
-        return Figure("MFU", "", "", why.reason, "mfu", why)
-    second = [units.clean(str(mfu["convention"]))]
-    if mfu["tokens_per_s_per_gpu"] is not None:
-        second.append(f"{units.count(round(mfu['tokens_per_s_per_gpu']))} tok/s/GPU")
+        second = [part for part in (why.reason, rate(mfu)) if part]
+        return Figure("MFU", "", "", "; ".join(second), "mfu", why)
+    second = [part for part in (units.clean(str(mfu["convention"])), rate(mfu)) if part]
     if mfu["peak_flops"] is not None:
         second.append(
             f"peak {units.decimal(mfu['peak_flops'] / 1e12)} TFLOP/s "

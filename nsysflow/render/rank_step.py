@@ -9,6 +9,7 @@ from nsysflow.model import IDLE_CAUSES
 from nsysflow.render import bars, strip, units
 from nsysflow.render.bars import Part
 from nsysflow.render.findings import ON_TOP
+from nsysflow.render.mfu import rates, readings
 from nsysflow.render.sections import Document, Window, section, state
 from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.verdict import LOSSES
@@ -39,6 +40,8 @@ def context(document: Document, over: Window) -> dict[str, Any]:
         "falls": strip.waterfall(mfu),
         "mfu": mfu,
         "mfu_state": state(mfu),
+        "mfu_readings": readings(mfu),
+        "mfu_rates": rates(mfu),
         "hfu": units.share(mfu["hfu"]) if mfu.get("hfu") is not None else None,
         "steps": steps,
         "steps_state": state(steps),
