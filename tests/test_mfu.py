@@ -468,7 +468,7 @@ def test_an_unprofiled_step_time_goes_first_and_the_difference_is_told() -> None
         ({"kept": 2}, "steps", "unknown"),
         ({}, "steps", "ok"),
         ({"spread_frac": 0.02}, "steps", "suspicious"),
-        ({"median_ns": 900_000_000}, "step_time", "suspicious"),
+        ({"median_ns": 900_000_000}, "steps", "ok"),
         ({"ranks": (7,)}, "world_size", "suspicious"),
         ({"world": 8}, "world_size", "suspicious"),
         ({"world": 1}, "world_size", "ok"),
@@ -525,6 +525,11 @@ def test_global_batch_stands_for_tokens() -> None:
     assert found["tokens_per_s_per_gpu"] == 16 * 4096 / 8
     assert found["samples_per_s_per_gpu"] == 2
     assert found["mfu"] == pytest.approx(6 * 7e9 * 16 * 4096 / 8 / 989.4e12, abs=1e-6)
+
+
+def test_a_mean_far_from_the_median_is_told() -> None:
+    assert "+25.0 %" in text_of(run(M20, median_ns=800_000_000), "steps")
+    assert "median" not in text_of(run(M20), "steps")
 
 
 # Kernels

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from nsysflow.mfu.estimate import Estimate
 from nsysflow.mfu.measured import TENSOR_CLASSES
@@ -98,6 +99,7 @@ def dtype(found: Estimate) -> Findings:
         yield SUSPICIOUS, f"dtype is {stated}, but the names of most matrix kernels say {most}"
 
 
+@lru_cache(maxsize=4096)
 def _said(name: str) -> str:
     return next((said for said, pattern in _NAMES.items() if pattern.search(name)), "other")
 

@@ -26,7 +26,8 @@ class Measured:
     no steps, and then ``no_steps`` says why. ``confidence`` and ``kept`` are the lowest over the
     lanes. ``buckets`` (with window_ns), ``tensor_ns`` and ``bubble_ns`` are sums over kept windows.
     ``devices`` has one entry per lane, ``ranks`` those that are known, ``world`` how many ranks the
-    captures say there are. ``spread_frac`` is how far the lanes' periods lie apart.
+    captures say there are. ``spread_frac`` is how far the lanes' periods lie apart, less those with
+    a kept step whose start was not seen (``unseen_start``).
     """
 
     period_ns: int | None
@@ -42,6 +43,7 @@ class Measured:
     world: int | None = None
     no_steps: str | None = None
     spread_frac: float | None = None
+    unseen_start: bool = False
 
 
 def of_lane(document: Document, world: int | None) -> Measured:
@@ -65,6 +67,9 @@ def of_lane(document: Document, world: int | None) -> Measured:
         ranks=() if lane["rank"] is None else (lane["rank"],),
         world=world,
         no_steps=no_steps,
+        unseen_start=any(
+            "leading_gap_unseen" in item["flags"] for item in steps["items"] if item["kept"]
+        ),
     )
 
 
@@ -74,6 +79,7 @@ def of_job(documents: Sequence[Document], world: int | None) -> Measured:
     stepped = [lane for lane in lanes if lane.period_ns]
     periods = [lane.period_ns for lane in stepped if lane.period_ns]
     period = median_ns(periods)
+    comparable = [lane.period_ns for lane in stepped if lane.period_ns and not lane.unseen_start]
     names = ("window_ns", *BUCKETS)
     return Measured(
         period_ns=period,
@@ -88,8 +94,12 @@ def of_job(documents: Sequence[Document], world: int | None) -> Measured:
         ranks=sorted(rank for lane in lanes for rank in lane.ranks),
         world=world,
         no_steps=None if stepped else next((lane.no_steps for lane in lanes), "no lane"),
-        spread_frac=(max(periods) - min(periods)) / period if period else None,
+        spread_frac=_spread(comparable),
     )
+
+
+def _spread(periods: Sequence[int]) -> float | None:
+    return (max(periods) - min(periods)) / min(periods) if periods else None
 
 
 def _no_steps(steps: Mapping[str, Any]) -> str | None:
