@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from nsysflow.mfu.flops import count, training_flops
-from nsysflow.mfu.measured import Measured
+from nsysflow.mfu.measured import Measured, of_job, of_lane
 from nsysflow.mfu.peaks import Device, find_peak, find_row, table
-from nsysflow.mfu.section import section
+from nsysflow.mfu.section import job_section, section
 from nsysflow.mfu.waterfall import NAMES, waterfall
-from nsysflow.model import BUCKETS
+from nsysflow.model import BUCKETS, CLASSES
+from tests.support import documents
 
 H100 = "NVIDIA H100 80GB HBM3"
 SEED = {"params": 7e9, "dtype": "bf16", "attention": "none", "world_size": 1}
@@ -578,6 +579,49 @@ def test_arithmetic_needs_kernels_that_run(
     assert verdicts(found)["tensor_time"] == verdict
     assert bool(found["waterfall"]) is bars
     assert found["mfu"] is not None
+
+
+# From the documents
+
+
+def test_tensor_time_is_that_of_four_classes() -> None:
+    document = documents.full()
+    compute = {name: 10**place for place, name in enumerate(CLASSES)}
+    document["causes"]["compute"] = compute
+    expected = sum(compute[name] for name in ("gemm", "attention", "conv", "fused_comm_gemm"))
+    assert of_lane(document, None).tensor_ns == expected
+
+
+def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
+    made = [documents.full() for _ in range(3)]
+    for place, document in enumerate(made):
+        document["steps"]["period_ns"] = (100, 400, 300)[place]
+        document["steps"]["confidence"] = 0.9 - place / 10
+        document["lane"]["rank"] = place
+    one, job = of_lane(made[0], 8), of_job(made, 8)
+    assert job.period_ns == 300
+    assert job.confidence == pytest.approx(0.7)
+    assert job.tensor_ns == 3 * one.tensor_ns
+    assert job.buckets == {name: 3 * ns for name, ns in one.buckets.items()}
+    assert (job.ranks, job.world, len(job.devices)) == ([0, 1, 2], 8, 3)
+
+
+@pytest.mark.parametrize(
+    ("source", "confidence", "steps"),
+    [("none", 0.1, False), ("sequence", 0.4, False), ("sequence", 0.6, True), ("user", 0.3, True)],
+)
+def test_a_repeating_unit_is_no_step(source: str, confidence: float, steps: bool) -> None:
+    document = documents.full()
+    document["steps"] |= {"source": source, "confidence": confidence}
+    found = of_lane(document, None)
+    assert (found.period_ns is not None) is steps
+    assert (found.no_steps is None) is steps
+
+
+def test_several_jobs_have_no_mfu_together() -> None:
+    found = job_section([documents.full()], SEED, {}, None, "two world sizes")
+    assert (found["status"], found["mfu"]) == ("withheld", None)
+    assert "two world sizes" in found["reason"]
 
 
 # Properties
