@@ -39,12 +39,14 @@ def training(gpu: str | None, step_ms: float = STEP, ranges: bool = True) -> Exp
     return export
 
 
-def reported(tmp_path: Path, toml: str | None, *exports: Export) -> Report:
+def reported(
+    tmp_path: Path, toml: str | None, *exports: Export, options: tuple[object, ...] = ()
+) -> Report:
     for rank, export in enumerate(exports):
         export.write_sqlite(tmp_path / "run" / f"rank{rank}.sqlite")
     if toml is not None:
         (tmp_path / "run" / "nsysflow.toml").write_text(toml, encoding="utf-8")
-    made = report(tmp_path / "run", tmp_path / "out")
+    made = report(tmp_path / "run", tmp_path / "out", *options)
     assert made.ended.code == 0, made.ended.err
     for document in made.lanes.values():
         check(document, "rank-1")
@@ -103,6 +105,14 @@ def test_m20_no_model(tmp_path: Path) -> None:
     assert made.lane["mfu"]["status"] == "not_applicable"
     assert "nsysflow.toml has no [model]" in made.lane["mfu"]["reason"]
     assert "nsysflow.toml has no [model]" in made.pages["rank-0000.html"]
+
+
+def test_a_model_file_on_the_command_line_goes_first(tmp_path: Path) -> None:
+    named = tmp_path / "model.toml"
+    named.write_text(MODEL + "[gpu]\npeak_tflops = 989\n", encoding="utf-8")
+    other = MODEL.replace("1_000_000", "500_000")
+    made = reported(tmp_path, other, training(H100), options=("--model", named))
+    assert made.lane["mfu"]["mfu"] == 0.4
 
 
 def test_m20_more_than_the_peak(tmp_path: Path) -> None:

@@ -14,6 +14,12 @@ from nsysflow import options
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @options.output
 @click.option(
+    "--model",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="The model, for MFU, instead of [model] in nsysflow.toml.",
+)
+@click.option(
     "--markdown", metavar="FILE|-", help="Also write the summary as Markdown; - is stdout."
 )
 @click.option("--open", "open_page", is_flag=True, help="Show the index in the browser.")

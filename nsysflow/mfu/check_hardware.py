@@ -30,7 +30,7 @@ def peak(found: Estimate) -> Findings:
     known, dtype = found.peak, found.model.get("dtype")
     if known.flops is None:
         if dtype:
-            yield UNKNOWN, f"no peak: {known.source}"
+            yield UNKNOWN, known.source
         return
     shown = f"{known.flops / TERA:,.5g} TFLOP/s"
     if known.given and known.dense_flops is not None:
@@ -122,5 +122,5 @@ def world_size(found: Estimate) -> Findings:
         yield OK, f"world_size is {world}, as the captures tell"
     else:
         # Fewer may be the nodes or tasks that a launcher counts.
-        told = f"the captures tell of {measured.world}" if measured.world else "no capture tells"
-        yield UNKNOWN, f"world_size is {world}; {told}"
+        told = f"{measured.world} ranks" if measured.world else "nothing"
+        yield UNKNOWN, f"world_size is {world}; of that the captures tell {told}"
