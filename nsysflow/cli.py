@@ -35,7 +35,11 @@ def run(arguments: list[str], console: Console) -> int:
     from nsysflow.commands import group  # noqa: PLC0415
 
     try:
-        code = group.main(arguments, prog_name="nsysflow", standalone_mode=False, obj=console)
+        # Not group.main(): that prints an empty line of its own on an interrupt.
+        with group.make_context("nsysflow", arguments, obj=console) as context:
+            code = group.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
     except click.ClickException as error:
         return _usage(error, console)
     except errors.NsysflowError as error:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-# Bidirectional controls reorder what a terminal shows, so a file name could disguise itself.
-_DISGUISES = {*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0x200E, 0x200F, 0x061C}
 _BOLD, _RED, _RESET = "\x1b[1m", "\x1b[31m", "\x1b[0m"
 
 
@@ -21,11 +19,10 @@ def plain(text: str) -> str:
 
 
 def _visible(char: str) -> str:
-    if char.isprintable() and ord(char) not in _DISGUISES:
+    # What reorders a line (U+202E and its like) is not printable either: no name disguises itself.
+    if char.isprintable():
         return char
-    if char.isspace():
-        return " "
-    return char.encode("ascii", "backslashreplace").decode("ascii")
+    return " " if char.isspace() else repr(char)[1:-1]
 
 
 def aligned(header: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

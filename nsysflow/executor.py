@@ -32,7 +32,8 @@ Function = Callable[..., Any]
 _LEAST_MEMORY = 64_000_000
 # Enough for ten million kernels; what does not fit spills to disk.
 _USUAL_MEMORY = 1_000_000_000
-_GRACE_S = 5.0
+_GRACE_S = 2.0
+_LOOK_UP_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class Pool:
 
     def run(
         self, function: Function, calls: Sequence[Call], shared: Path
-    ) -> Iterator[tuple[int, Outcome]]:
-        """Yield (position in ``calls``, outcome) as calls end.
+    ) -> Generator[tuple[int, Outcome], None, None]:
+        """Yield (position in ``calls``, outcome) as calls end; close it to end what still runs.
 
         ``function`` and what it takes and gives must pickle. ``shared`` is the folder that every
         worker of a cluster has to see.
@@ -154,7 +155,8 @@ def _until_broken(
             while queue and len(running) < jobs:
                 index = queue.popleft()
                 running[pool.submit(guarded, function, calls[index])] = index
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            # Not without end: a signal that another thread took is seen only between two waits.
+            done, _ = wait(running, _LOOK_UP_S, FIRST_COMPLETED)
             if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
                 return sorted(running.values())
             for future in done:

@@ -70,16 +70,17 @@ def convert(found: Found, out: OutDir, plan: Plan) -> Record:
         return (found.inputs[index], target, plan.settings, limits, plan.nsys)
 
     stage = _Stage("convert", tasks.convert_input, call)
-    for position, outcome in _run(stage, plan.mine(len(states)), out, plan):
-        state = replace(states[position], status="ok")
-        if outcome.error is not None:
-            state = state.broken(outcome.error, "convert")
-            _tell(plan.console, state, outcome)
-        states[position] = state
+    with _running(stage, plan.mine(len(states)), out, plan) as ends:
+        for position, outcome in ends:
+            state = replace(states[position], status="ok")
+            if outcome.error is not None:
+                state = state.broken(outcome.error, "convert")
+                _tell(plan.console, state, outcome)
+            states[position] = state
     made = Record(found.name, found.notes, (*states, *lost), plan.settings)
     record.write(out.store, made, plan.shard)
     for note in found.notes:
-        plan.console.note(note)
+        plan.console.detail(note)
     return made
 
 
@@ -101,7 +102,6 @@ def analyse(out: OutDir, plan: Plan, made: Record) -> dict[str, Any]:
     if not labels:
         out.keep_only([], ["result.json", "index.html", "rank-*.html"])
         raise nothing_usable(made)
-    _tell_table(plan.console, table)
     documents = {label: tasks.load(out.path / f"rank-{label}.json") for label in labels}
     result = analysing.analyse_job(out.path, documents, table, made, plan.settings)
     result = tasks.masked_result(result, table.hosts)
@@ -132,10 +132,11 @@ def draw(out: OutDir, plan: Plan) -> Path:
         return (out.path / rows[position]["result"], out.path / rows[position]["page"])
 
     stage = _Stage("render", tasks.render_page, call)
-    for position, outcome in _run(stage, range(len(rows)), out, plan):
-        if outcome.error is not None:
-            plan.console.traceback(outcome.trace or "")
-            raise NsysflowError(f"{rows[position]['page']}: {outcome.error}")
+    with _running(stage, range(len(rows)), out, plan) as ends:
+        for position, outcome in ends:
+            if outcome.error is not None:
+                plan.console.traceback(outcome.trace or "")
+                raise NsysflowError(f"{rows[position]['page']}: {outcome.error}")
     captures = [{"capture": tasks.load(out.path / row["result"])["capture"]} for row in rows]
     outdir.write_text(out.path / "index.html", render.render_index(result, captures))
     out.keep_only([row["page"] for row in rows], ["rank-*.html"])
@@ -167,11 +168,12 @@ def _analyse_lanes(
         return (out.store, table.lanes[index], table.hosts, plan.settings, limits)
 
     stage = _Stage("analyse", tasks.analyse_lane, call)
-    for position, outcome in _run(stage, plan.mine(len(table.lanes)), out, plan):
-        if outcome.error is not None:
-            lane = table.lanes[position]
-            errors[lane.label] = outcome.error
-            _tell(plan.console, states[lane.trace].broken(outcome.error, "analyse"), outcome)
+    with _running(stage, plan.mine(len(table.lanes)), out, plan) as ends:
+        for position, outcome in ends:
+            if outcome.error is not None:
+                lane = table.lanes[position]
+                errors[lane.label] = outcome.error
+                _tell(plan.console, states[lane.trace].broken(outcome.error, "analyse"), outcome)
     return errors
 
 
@@ -209,17 +211,25 @@ def nothing_usable(made: Record) -> NothingUsableError:
     )
 
 
-def _run(
+@contextlib.contextmanager
+def _running(
     stage: _Stage, positions: Sequence[int], out: OutDir, plan: Plan
-) -> Iterator[tuple[int, Outcome]]:
+) -> Iterator[Iterator[tuple[int, Outcome]]]:
+    """Make the calls of a stage; they are ended with the block, wherever an interrupt strikes."""
     with _scratch(out) as scratch:
         limits = plan.pool.limits(max(1, len(positions)), scratch)
         calls = [stage.arguments(position, limits) for position in positions]
         progress = Progress(plan.console, stage.name, len(calls))
-        for index, outcome in plan.pool.run(stage.function, calls, out.path):
-            progress.step()
-            plan.console.detail(f"{stage.name} {index + 1}/{len(calls)}: {outcome.value or 'done'}")
-            yield positions[index], outcome
+
+        def told(ends: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, Outcome]]:
+            for index, outcome in ends:
+                progress.step()
+                what = f"{stage.name} {index + 1}/{len(calls)}"
+                plan.console.detail(f"{what}: {outcome.value or outcome.error or 'done'}")
+                yield positions[index], outcome
+
+        with contextlib.closing(plan.pool.run(stage.function, calls, out.path)) as ends:
+            yield told(ends)
         progress.end()
 
 
@@ -237,16 +247,3 @@ def _tell(console: Console, state: InputState, outcome: Outcome | None = None) -
     console.fail(Masker().text(state.line()))
     if outcome is not None:
         console.traceback(outcome.trace or "")
-
-
-def _tell_table(console: Console, table: rank.RankTable) -> None:
-    masker = Masker(table.hosts)
-    for conflict in table.conflicts:
-        labels = ", ".join(conflict["labels"])
-        console.note(f"rank {conflict['rank']} is claimed by {labels}")
-    if table.missing_ranks:
-        console.note(f"missing ranks: {', '.join(map(str, table.missing_ranks))}")
-    if table.several_jobs:
-        console.note(masker.text(f"several jobs in one folder: {table.several_jobs}"))
-    for note in table.notes:
-        console.note(masker.text(note))

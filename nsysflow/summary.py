@@ -13,28 +13,41 @@ Document = Mapping[str, Any]
 
 
 def terminal(result: Document, bold: Callable[[str], str]) -> str:
-    """Return the rank table and the top findings, as plain lines."""
+    """Return the rank table, what is odd about it, and the top findings, as plain lines."""
     header, *rows = aligned(_HEADER, [_rank_row(row) for row in result["ranks"]])
+    notes = [plain(note) for note in _notes(result["run"])]
     findings = [f"{number}. {plain(text)}" for number, text in enumerate(_findings(result), 1)]
-    return "\n".join([bold(header), *rows, "", bold("Top findings"), *(findings or ["none"])])
+    lines = [bold(header), *rows]
+    if notes:
+        lines += ["", bold("Notes"), *notes]
+    return "\n".join([*lines, "", bold("Top findings"), *(findings or ["none"])])
 
 
 def markdown(result: Document) -> str:
-    """Return the same, and the inputs that failed, as Markdown."""
-    lines = [
-        f"# {_cell(result['run']['name'])}",
-        "",
-        *_table(_HEADER, map(_rank_row, result["ranks"])),
-    ]
-    lines += ["", "## Top findings", ""]
-    lines += [f"{number}. {_cell(text)}" for number, text in enumerate(_findings(result), 1)] or [
-        "none"
-    ]
-    bad = [row for row in result["run"]["inputs"] if row["status"] != "ok"]
-    if bad:
+    """Return the same, and the inputs without a page, as Markdown."""
+    run = result["run"]
+    lines = [f"# {_cell(run['name'])}", "", *_table(_HEADER, map(_rank_row, result["ranks"]))]
+    if notes := _notes(run):
+        lines += ["", "## Notes", "", *(f"- {_cell(note)}" for note in notes)]
+    findings = [f"{number}. {_cell(text)}" for number, text in enumerate(_findings(result), 1)]
+    lines += ["", "## Top findings", "", *(findings or ["none"])]
+    if bad := [row for row in run["inputs"] if row["status"] != "ok"]:
         lines += ["", "## Inputs without a page", ""]
         lines += _table(("file", "status", "why", "next"), map(_input_row, bad))
     return "\n".join(lines)
+
+
+def _notes(run: Document) -> list[str]:
+    """Return what a reader of the rank table must know about it."""
+    notes = [
+        f"rank {each['rank']} is claimed by {', '.join(each['labels'])}"
+        for each in run["conflicts"]
+    ]
+    if run["missing_ranks"]:
+        notes.append(f"missing ranks: {', '.join(map(str, run['missing_ranks']))}")
+    if run["several_jobs"]:
+        notes.append(f"several jobs in one folder: {run['several_jobs']}")
+    return [*notes, *run["notes"]]
 
 
 def _rank_row(row: Document) -> tuple[str, ...]:

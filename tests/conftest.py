@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 @pytest.fixture
-def golden(request: pytest.FixtureRequest):  # noqa: ANN201 - a function, documented below
+def golden(request: pytest.FixtureRequest) -> Callable[[Path, str], None]:
     """Return ``check(path, text)``: equal to the file, or rewritten under --update-golden."""
 
     def check(path: Path, text: str) -> None:
