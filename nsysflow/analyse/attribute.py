@@ -24,7 +24,21 @@ LAST_LOUD = PLACE["comm_host"]
 QUIET = ("gil_wait", "cpu_contention", "logging")
 # A call that ended this little before the gap still explains it.
 SHADOW_NS = 5_000
+# Between two launches a host that is still issuing leaves no more than this.
+ISSUING_NS = 500_000
 NO_EVIDENCE = -1
+
+
+def _issuing(work: Workspace, launch: Ints) -> npt.NDArray[np.bool_]:
+    """Return whether the lane's launch before each, by any thread, had only just ended."""
+    calls = work.arrow("launch_call")
+    start, end = calls["start_ns"].to_numpy(), calls["end_ns"].to_numpy()
+    order = np.argsort(start, kind="stable")
+    start, ended = start[order], np.maximum.accumulate(end[order])
+    before = np.searchsorted(start, launch, side="left") - 1
+    near = before >= 0
+    near[near] = launch[near] - ended[before[near]] <= ISSUING_NS
+    return near
 
 
 @dataclass
@@ -80,12 +94,12 @@ class Attribution:
         self._gap, self._thread = column["gap"], column["thread"]
         self._start, self._host_until = column["start_ns"], column["host_until_ns"]
         self._launch_until, self._idle_start = column["launch_until_ns"], column["idle_start_ns"]
-        self._long, self._first, self._bound = (
-            column["long_call"], column["first_launch"], column["bound"]
-        )  # fmt: skip
+        self._long, self._first = column["long_call"], column["first_launch"]
+        self._bound = column["launch_recorded"] & _issuing(work, column["launch_start_ns"])
         self._launchers = work.kept("launching_thread")["thread"].to_pylist()
         self.evidence = self._read_evidence()
         self._claims = Claims()
+        self._own_ranges: dict[int, Spans] = {}
         # A casting is one call's shadow over one gap: the gap's row, and the evidence behind it.
         self._cast_row, self._caster = np.empty(0, np.int64), np.empty(0, np.int64)
 
@@ -284,6 +298,11 @@ class Attribution:
         return merge(*rest)
 
     def _islands(self, thread: int) -> Spans:
+        if thread not in self._own_ranges:
+            self._own_ranges[thread] = self._read_islands(thread)
+        return self._own_ranges[thread]
+
+    def _read_islands(self, thread: int) -> Spans:
         table = self._work.arrow("user_island", thread=thread, **self._step_ranges)
         start, end = table["start_ns"].to_numpy(), table["end_ns"].to_numpy()
         return Spans(start, end, np.zeros(len(start), np.int64))

@@ -17,6 +17,7 @@ class Facts:
     """One lane's windows and level-1 rows.
 
     ``primary`` is (context, stream) of the primary compute stream; ``span`` the row of lane_span;
+    ``lanes`` first and last lane of the process, which are numbered together;
     ``shift`` the slice size of every time bucket; ``levels`` the level-1 row of each segment.
     """
 
@@ -25,6 +26,7 @@ class Facts:
     span: Row
     steps: Steps
     shift: int
+    lanes: tuple[int, int]
     levels: dict[int, Row] = field(default_factory=dict)
     host_rows: Row = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from nsysflow.analyse.attribute import Attribution
 from nsysflow.analyse.exposure import cut_exposed
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_classes
+from nsysflow.analyse.pieces import make_collectives, save_pieces
 from nsysflow.analyse.stepping import Device, choose_steps
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
@@ -29,7 +30,7 @@ CAUSE_ROWS = [{"place": place, "cause": cause} for place, cause in enumerate(HOS
 
 
 def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) -> dict[str, Any]:
-    """Measure one lane and return its result document.
+    """Measure one lane: return its own document, and leave the job's tables in the store.
 
     Raises:
         InputError: the store cannot be read, or the lane did no device work with a duration.
@@ -39,15 +40,21 @@ def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) ->
     try:
         capture = json.loads((trace / "capture.json").read_text(encoding="utf-8"))
         with open_workspace(trace, limits) as work:
-            return document.rank_document(
-                work, lane, capture, _facts(work, lane, capture, settings), settings
-            )
+            facts = _facts(work, lane, capture, settings)
+            found = document.rank_document(work, lane, capture, facts, settings)
+            save_pieces(work, facts, lane_folder(store, lane))
+            return found
     except (OSError, ValueError, duckdb.IOException) as error:
         raise InputError(
             f"{lane.file}: the store cannot be read ({_first_line(error)})",
             stage="analyse",
             hint="run nsysflow convert again",
         ) from error
+
+
+def lane_folder(store: Path, lane: Lane) -> Path:
+    """Return where a lane's document and tables lie in the store."""
+    return store / lane.trace / f"lane-{lane.lane}"
 
 
 def _first_line(error: Exception) -> str:
@@ -72,7 +79,9 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
         )
     device = Device(_process(capture, lane.lane), span, _primary_stream(work))
     steps = choose_steps(work, device, settings, capture)
-    facts = Facts(device.process, device.primary, span, steps, slice_shift(_reach(span, steps)))
+    shift = slice_shift(_reach(span, steps))
+    lanes = _lanes(capture, device.process)
+    facts = Facts(device.process, device.primary, span, steps, shift, lanes)
     _measure(work, facts, settings)
     return facts
 
@@ -80,6 +89,11 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
 def _process(capture: dict[str, Any], lane: int) -> int:
     (found,) = [row for row in capture["lanes"] if row["lane"] == lane]
     return int(found["process"])
+
+
+def _lanes(capture: dict[str, Any], process: int) -> tuple[int, int]:
+    mine = [row["lane"] for row in capture["lanes"] if row["process"] == process]
+    return min(mine), max(mine)
 
 
 def _primary_stream(work: Workspace) -> tuple[int | None, int | None]:
@@ -130,10 +144,11 @@ def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
         last_end=last,
     )
     context, stream = facts.primary
-    work.table("gap_next", context=context, stream=stream, process=facts.process)
+    first, last = facts.lanes
+    work.table("gap_next", context=context, stream=stream, first_lane=first, last_lane=last)
     work.table("gap_cut")
     work.table("blocking_call", process=facts.process)
-    work.table("launching_thread", process=facts.process)
+    work.table("launching_thread", first_lane=first, last_lane=last)
     _evidence(work, facts, settings)
     attribution = Attribution(work, facts)
     attribution.run()
@@ -145,6 +160,7 @@ def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
     work.table("exposed", shift=facts.shift)
     cut_exposed(work, facts, attribution.evidence)
     facts.own(work)
+    make_collectives(work, facts)
     facts.host_rows = work.row("host_rows", process=facts.process)
 
 

@@ -18,7 +18,7 @@
 --   launch_recorded  BOOLEAN  whether the launching call is known
 --   call_ns          BIGINT   length of the launching call
 --   first_launch     BOOLEAN  as gap_next
---   since_launch_ns  BIGINT   from the end of the lane's launch before to this one; NULL if none
+--   launch_start_ns  BIGINT   as gap_next
 SELECT
     g.gap,
     g.step,
@@ -45,7 +45,7 @@ SELECT
     n.launch_start_ns IS NOT NULL AS launch_recorded,
     n.launch_end_ns - n.launch_start_ns AS call_ns,
     n.first_launch,
-    n.launch_start_ns - n.launched_ns AS since_launch_ns
+    n.launch_start_ns
 FROM gap AS g
 INNER JOIN gap_next AS n ON g.gap = n.gap
 ORDER BY g.gap

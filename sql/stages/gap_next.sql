@@ -2,11 +2,12 @@
 --
 -- Question: what was the GPU waiting for?
 -- Grain:    one row per gap
--- Needs:    gap, lane_op, op, lane
+-- Needs:    gap, lane_op, op
 -- Params:
 --   $context BIGINT   context of the primary stream
 --   $stream  BIGINT   primary stream
---   $process BIGINT   the lane's process
+--   $first_lane INTEGER  first lane of the process in its trace
+--   $last_lane  INTEGER  its last lane; the lanes of a process are numbered together
 -- Columns:
 --   gap              BIGINT   as gap
 --   name_id          BIGINT   kernel name of the next op
@@ -17,14 +18,23 @@
 --   launch_end_ns    BIGINT   end of that call
 --   same_stream      BOOLEAN  the op that ended as the gap began was on its stream
 --   same_graph       BOOLEAN  and both are nodes of one graph launch
---   first_launch     BOOLEAN  no kernel of that name was launched before in the process
---   launched_ns      BIGINT   end of the lane's launch before it, by any thread; NULL if none
+--   first_launch     BOOLEAN  a long call, and no kernel of that name was launched before in the
+--                             process
 WITH
 
 _exact AS (
     SELECT
         g.gap,
-        o.*
+        o.name_id,
+        o.kind,
+        o.copy_kind,
+        o.context,
+        o.stream,
+        o.correlation,
+        o.graph_node,
+        o.launch_thread,
+        o.launch_start_ns,
+        o.launch_end_ns
     FROM gap AS g
     INNER JOIN lane_op AS o ON g.idle_end_ns = o.start_ns
     -- A page migration is nobody's launch: the next op that was asked for tells what was waited for.
@@ -57,7 +67,16 @@ _next AS (
     UNION ALL
     SELECT
         m.gap,
-        l.*
+        l.name_id,
+        l.kind,
+        l.copy_kind,
+        l.context,
+        l.stream,
+        l.correlation,
+        l.graph_node,
+        l.launch_thread,
+        l.launch_start_ns,
+        l.launch_end_ns
     FROM _missed AS m
     ASOF INNER JOIN _launched AS l ON m.idle_end_ns <= l.start_ns
 ),
@@ -65,9 +84,14 @@ _next AS (
 _previous AS (
     SELECT
         g.gap,
-        list({'context': o.context, 'stream': o.stream}) AS streams,
-        list(o.correlation) FILTER (WHERE o.graph_node IS NOT NULL) AS graphs
+        bool_or(
+            o.stream IS NOT DISTINCT FROM n.stream AND o.context IS NOT DISTINCT FROM n.context
+        ) AS same_stream,
+        bool_or(
+            n.graph_node IS NOT NULL AND o.graph_node IS NOT NULL AND o.correlation = n.correlation
+        ) AS same_graph
     FROM gap AS g
+    INNER JOIN _next AS n ON g.gap = n.gap
     INNER JOIN lane_op AS o ON g.idle_start_ns = o.end_ns
     WHERE o.end_ns > o.start_ns
     GROUP BY g.gap
@@ -101,25 +125,21 @@ _likely AS (
     ASOF INNER JOIN _caller AS c ON u.idle_end_ns >= c.at_ns
 ),
 
+-- Only a call too long to be only a launch is asked whether it was the first of its kernel.
+_long AS (
+    SELECT DISTINCT name_id
+    FROM _next
+    WHERE kind = 'kernel' AND launch_end_ns - launch_start_ns > 1000000
+),
+
 _name AS (
     SELECT
         o.name_id,
         min(o.launch_start_ns) AS launch_start_ns
     FROM op AS o
-    INNER JOIN lane AS l ON o.lane = l.lane
-    WHERE l.process = $process AND o.kind = 'kernel'
+    SEMI JOIN _long AS n ON o.name_id = n.name_id
+    WHERE o.lane BETWEEN $first_lane AND $last_lane AND o.kind = 'kernel'
     GROUP BY o.name_id
-),
-
-_earlier AS (
-    SELECT
-        launch_start_ns,
-        max(launch_end_ns) OVER (
-            ORDER BY launch_start_ns RANGE BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS launched_ns
-    FROM lane_op
-    WHERE launch_start_ns IS NOT NULL
-    QUALIFY row_number() OVER (PARTITION BY launch_start_ns) = 1
 )
 
 SELECT
@@ -130,18 +150,12 @@ SELECT
     coalesce(n.launch_thread, l.launch_thread) AS thread,
     n.launch_start_ns,
     n.launch_end_ns,
-    coalesce(
-        list_contains(p.streams, {'context': n.context, 'stream': n.stream}), FALSE
-    ) AS same_stream,
-    n.graph_node IS NOT NULL
-    AND n.correlation IS NOT NULL
-    AND coalesce(list_contains(p.graphs, n.correlation), FALSE) AS same_graph,
-    coalesce(f.launch_start_ns = n.launch_start_ns, FALSE) AS first_launch,
-    e.launched_ns
+    coalesce(p.same_stream, FALSE) AS same_stream,
+    coalesce(p.same_graph, FALSE) AS same_graph,
+    coalesce(f.launch_start_ns = n.launch_start_ns, FALSE) AS first_launch
 FROM gap AS g
 LEFT JOIN _next AS n ON g.gap = n.gap
 LEFT JOIN _previous AS p ON g.gap = p.gap
 LEFT JOIN _likely AS l ON g.gap = l.gap
 LEFT JOIN _name AS f ON n.name_id = f.name_id AND n.kind = 'kernel'
-LEFT JOIN _earlier AS e ON n.launch_start_ns = e.launch_start_ns
 ORDER BY g.gap

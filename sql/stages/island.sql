@@ -9,39 +9,35 @@
 --   end_ns      BIGINT   first instant after
 --   covered_ns  HUGEINT  length of the earlier stretches together
 WITH
-_begin AS (
+_comm AS (
     SELECT
-        'comm' AS state,
         start_ns,
         cg_before_ns AS before_ns
     FROM coverage
     WHERE cg_ns > coalesce(cg_before_ns, cg_ns - 1) AND start_ns > coalesce(cg_before_ns, start_ns - 1)
-    UNION ALL
+),
+
+_mem AS (
     SELECT
-        'mem',
         start_ns,
-        cgn_before_ns
+        cgn_before_ns AS before_ns
     FROM coverage
     WHERE cgn_ns > coalesce(cgn_before_ns, cgn_ns - 1) AND start_ns > coalesce(cgn_before_ns, start_ns - 1)
 ),
 
-_last AS (
-    SELECT
-        max(cg_ns) AS cg_ns,
-        max(cgn_ns) AS cgn_ns
-    FROM coverage
-),
-
 _stretch AS (
     SELECT
-        b.state,
-        b.start_ns,
-        coalesce(
-            lead(b.before_ns) OVER (PARTITION BY b.state ORDER BY b.start_ns),
-            CASE WHEN b.state = 'comm' THEN l.cg_ns ELSE l.cgn_ns END
-        ) AS end_ns
-    FROM _begin AS b
-    CROSS JOIN _last AS l
+        'comm' AS state,
+        start_ns,
+        -- Stretches come by time: one ends where the coverage stood as the next began.
+        coalesce(lead(before_ns) OVER (), (SELECT max(cg_ns) FROM coverage)) AS end_ns
+    FROM _comm
+    UNION ALL
+    SELECT
+        'mem' AS state,
+        start_ns,
+        coalesce(lead(before_ns) OVER (), (SELECT max(cgn_ns) FROM coverage)) AS end_ns
+    FROM _mem
 )
 
 SELECT

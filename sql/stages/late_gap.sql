@@ -12,7 +12,8 @@
 --   idle_start_ns    BIGINT   as gap_cut
 --   long_call        BOOLEAN  the launching call is too long to be only a launch
 --   first_launch     BOOLEAN  as gap_cut
---   bound            BOOLEAN  the host had been issuing until shortly before
+--   launch_recorded  BOOLEAN  as gap_cut
+--   launch_start_ns  BIGINT   start of the launching call; the gap's end where it is not known
 SELECT
     gap,
     coalesce(thread, -1) AS thread,
@@ -22,7 +23,8 @@ SELECT
     idle_start_ns,
     coalesce(call_ns > 1000000, FALSE) AS long_call,
     first_launch,
-    coalesce(since_launch_ns <= 500000, FALSE) AS bound
+    coalesce(launch_start_ns, end_ns) AS launch_start_ns,
+    launch_recorded
 FROM gap_cut
 WHERE launch_until_ns > start_ns
 ORDER BY start_ns

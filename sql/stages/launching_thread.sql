@@ -2,13 +2,13 @@
 --
 -- Question: whose activity can hold a launch up?
 -- Grain:    one row per thread
--- Needs:    op, lane
+-- Needs:    op
 -- Params:
---   $process BIGINT   the lane's process
+--   $first_lane INTEGER   first lane of the process in its trace
+--   $last_lane  INTEGER   its last lane; the lanes of a process are numbered together
 -- Columns:
 --   thread  BIGINT  thread
-SELECT DISTINCT o.launch_thread AS thread
-FROM op AS o
-INNER JOIN lane AS l ON o.lane = l.lane
-WHERE l.process = $process AND o.launch_thread IS NOT NULL
+SELECT DISTINCT launch_thread AS thread
+FROM op
+WHERE lane BETWEEN $first_lane AND $last_lane AND launch_thread IS NOT NULL
 ORDER BY thread

@@ -14,7 +14,8 @@ WITH
 _range AS (
     SELECT
         start_ns,
-        end_ns
+        -- The store keeps a thread's ranges by start, so the windows stream and nothing is sorted.
+        max(end_ns) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS until_ns
     FROM nvtx
     WHERE
         thread = $thread
@@ -28,31 +29,22 @@ _range AS (
         )
 ),
 
-_until AS (
+_before AS (
     SELECT
-        start_ns,
-        max(end_ns) OVER (
-            ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-        ) AS before_ns,
-        max(end_ns) OVER (
-            ORDER BY start_ns, end_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS until_ns
+        *,
+        lag(until_ns) OVER () AS before_ns
     FROM _range
 ),
 
-_island AS (
+_begin AS (
     SELECT
         start_ns,
-        until_ns,
-        sum(CASE WHEN start_ns <= before_ns THEN 0 ELSE 1 END) OVER (
-            ORDER BY start_ns, until_ns ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-        ) AS island
-    FROM _until
+        before_ns
+    FROM _before
+    WHERE before_ns IS NULL OR start_ns > before_ns
 )
 
 SELECT
-    min(start_ns) AS start_ns,
-    max(until_ns) AS end_ns
-FROM _island
-GROUP BY island
-ORDER BY start_ns
+    start_ns,
+    coalesce(lead(before_ns) OVER (), (SELECT max(until_ns) FROM _range)) AS end_ns
+FROM _begin
