@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
-from nsysflow.analyse import causes
+from nsysflow.analyse import causes, timeline
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_phases
 from nsysflow.analyse.windows import Window, regularity
@@ -46,6 +46,7 @@ def rank_document(
         **causes.sections(work, facts),
         **_sections(work, lane, capture, facts),
         **_not_built(),
+        "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
     causes.check(document)
     world = (capture.get("rank_evidence") or {}).get("world_size")
@@ -193,6 +194,5 @@ def _not_built() -> dict[str, Any]:
     return {
         "efficiency": NOT_BUILT,
         "amortised": [],
-        "timeline": NOT_BUILT,
         "findings": [],
     }

@@ -110,7 +110,7 @@ def picture(document: Document, marks: int) -> Picture | None:
         texts=timeline_drawing.texts(first["rows"], dur, found["names"], tops),
         legend=_legend(kept, found["classes"]),
         options=tuple(_option(items[step["index"]], document) for step in kept),
-        note=_note(kept, len(shown)),
+        note=_note(kept, len(shown), found.get("note")),
         step=_option(item, document),
         bin=units.duration(dur * timeline_drawing.RIBBON // WIDTH),
         data={**embed(found, kept, items), "top": tops, "high": heights},
@@ -138,7 +138,7 @@ def _legend(steps: Sequence[Step], classes: Sequence[str]) -> tuple[tuple[str, s
     return tuple(seen.values())
 
 
-def _note(steps: Sequence[Step], total: int) -> str:
+def _note(steps: Sequence[Step], total: int, more: str | None) -> str:
     first = steps[0]
     ops = sum(int(mark[4]) for row in first["rows"] for mark in row["marks"])
     note = f"{units.count(ops)} intervals in {units.count(count_marks(first))} marks"
@@ -147,4 +147,4 @@ def _note(steps: Sequence[Step], total: int) -> str:
         note += f"; {units.count(first['merged'])} shorter than {shorter} are merged"
     if len(steps) < total:
         note += f"; {total - len(steps)} more steps left out to keep the page small"
-    return note
+    return f"{note}; {units.clean(more)}" if more else note

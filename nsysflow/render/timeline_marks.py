@@ -62,6 +62,8 @@ def count_marks(step: Step) -> int:
 
 def fit(steps: Sequence[Step], items: Mapping[int, Mapping[str, Any]], marks: int) -> list[Step]:
     """Keep steps while marks remain; the first is thinned rather than left out."""
+    if sum(count_marks(step) for step in steps) <= marks:
+        return list(steps)
     kept: list[Step] = []
     for step in steps:
         fewer = thin(step, window_ns(items[step["index"]]), max(200, marks * 3 // 5))

@@ -1,0 +1,143 @@
+"""The timeline of a few steps, as the page draws it: rows of marks, few enough for one file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.timeline_marks import Drawn, draw_step
+from nsysflow.analyse.timeline_rows import put_rows
+from nsysflow.analyse.timeline_steps import Shown, choose_shown
+from nsysflow.analyse.windows import Window
+from nsysflow.analyse.workspace import Row, Workspace
+from nsysflow.analyses.base import Section
+from nsysflow.model import BUCKETS, IDLE_CAUSES
+
+# A mark takes some 15 bytes of the page: this many are about a tenth of what a page may weigh.
+MOST_MARKS = 12_000
+# Of them the step shown first may take this many.
+MOST_FIRST = 7_200
+# With fewer left, no further step is tried.
+LEAST_MARKS = 1_000
+# Bins of a further step may be this many times twice as wide; coarser it says too little.
+MOST_DOUBLINGS = 3
+MOST_NAMES = 2_000
+MOST_TEXT = 160
+# Of the numbers in a note.
+MOST_LISTED = 10
+CLASSES = (
+    "tensor", "kernel", "graph", "hidden", "transfer", "wait", "host_late", "unsplit", "bubble",
+    "comm", "copy", "launch", "blocking", "call", "range", *BUCKETS, *IDLE_CAUSES,
+)  # fmt: skip
+_CLASS = {name: place for place, name in enumerate(CLASSES)}
+
+
+def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) -> Section:
+    """Return ``timeline``: the steps worth a look, of the first ``listed``, and those ``named``."""
+    shown = choose_shown(facts.steps, listed, named)
+    if not shown.windows:
+        reason = f"no kept step is among the first {listed}"
+        return {"status": "not_applicable", "reason": reason}
+    lines, main = put_rows(work, facts, shown.windows)
+    drawn, left_out = _draw(work, shown, main)
+    names, place = _names(drawn)
+    return {
+        "status": "ok",
+        "t0_ns": shown.windows[0].start_ns,
+        "classes": list(CLASSES),
+        "names": names,
+        "note": _note(shown, left_out),
+        "steps": [_step(each, lines, place) for each in drawn],
+    }
+
+
+def _draw(work: Workspace, shown: Shown, main: int) -> tuple[list[Drawn], list[Window]]:
+    """Draw steps while marks remain; the first is drawn whatever it takes."""
+    drawn: list[Drawn] = []
+    left = MOST_MARKS
+    for place, window in enumerate(shown.windows):
+        if place == 0:
+            made = draw_step(work, window, main, MOST_FIRST, None)
+        elif left < LEAST_MARKS:
+            break
+        else:
+            # The last steps to be asked for get what the others leave.
+            sharing = max(1, shown.sharing + 1 - place)
+            made = draw_step(work, window, main, left // sharing, MOST_DOUBLINGS)
+        if made is None:
+            # Those after it matter less; were one to fit, the choice would look arbitrary.
+            break
+        drawn.append(made)
+        left -= len(made.marks)
+    return drawn, list(shown.windows[len(drawn) :])
+
+
+def _names(drawn: Sequence[Drawn]) -> tuple[list[str], dict[str, int]]:
+    """Return the texts that marks refer to, those of the most time if there are too many."""
+    time: dict[str, int] = {}
+    for each in drawn:
+        for mark in each.marks:
+            if mark["name"] is not None:
+                text = _cut(each.texts[mark["name"]])
+                time[text] = time.get(text, 0) + mark["dur_ns"]
+    most = sorted(time, key=lambda text: (-time[text], text))[:MOST_NAMES]
+    names = sorted(most)
+    return names, {text: place for place, text in enumerate(names)}
+
+
+def _cut(text: str) -> str:
+    """Cut the middle out of a long text: kernels differ in their heads and in their tails."""
+    if len(text) <= MOST_TEXT:
+        return text
+    head = MOST_TEXT * 2 // 3
+    return f"{text[:head]}…{text[head + 1 - MOST_TEXT :]}"
+
+
+def _step(drawn: Drawn, lines: Sequence[tuple[str, str]], place: dict[str, int]) -> Row:
+    marks: list[list[list[float]]] = [[] for _ in lines]
+    for mark in drawn.marks:
+        text = None if mark["name"] is None else _cut(drawn.texts[mark["name"]])
+        marks[mark["row"]].append(
+            [
+                mark["start_ns"],
+                mark["dur_ns"],
+                _CLASS[mark["class"]],
+                -1 if text is None else place.get(text, -1),
+                mark["n"],
+                _share(mark["covered_ns"], mark["dur_ns"]),
+            ]
+        )
+    return {
+        "index": drawn.window.index,
+        "bin_ns": drawn.bin_ns,
+        "merged": sum(mark["n"] for mark in drawn.marks if mark["n"] > 1),
+        "rows": [
+            {"label": label, "kind": kind, "marks": sorted(mine)}
+            for (label, kind), mine in zip(lines, marks, strict=True)
+        ],
+    }
+
+
+def _share(covered_ns: int, dur_ns: int) -> float | int:
+    """Return the covered part, in so many digits that share times length gives the ns back."""
+    if covered_ns >= dur_ns:
+        return 1
+    return round(covered_ns / dur_ns, len(str(dur_ns)) + 3)
+
+
+def _note(shown: Shown, left_out: Sequence[Window]) -> str | None:
+    """Say which steps are missing, and why."""
+    parts = []
+    if shown.unknown:
+        parts.append(f"no step has the number {_listed([str(n) for n in shown.unknown])}")
+    for number, reason in shown.dropped[:MOST_LISTED]:
+        parts.append(f"step {number} is not shown: it was dropped ({reason})")
+    if left_out:
+        numbers = [str(w.index if w.number is None else w.number) for w in left_out]
+        parts.append(f"steps left out to keep the timeline small: {_listed(numbers)}")
+    return "; ".join(parts) or None
+
+
+def _listed(numbers: Sequence[str]) -> str:
+    more = f" and {len(numbers) - MOST_LISTED} more" if len(numbers) > MOST_LISTED else ""
+    return ", ".join(numbers[:MOST_LISTED]) + more

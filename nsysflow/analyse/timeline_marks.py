@@ -1,0 +1,73 @@
+"""The marks of one step of the timeline: gathered and merged in SQL, few enough to draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsysflow.analyse.windows import Window
+from nsysflow.analyse.workspace import Row, Workspace
+
+# Half a pixel of a wide screen.
+UNITS = 2200
+LONGEST_GAPS = 2_000
+LEAST_GAP_NS = 20_000
+LONGEST_COLLECTIVES = 2_000
+
+PIECES = (
+    "timeline_work", "timeline_state", "timeline_idle", "timeline_call", "timeline_host_range",
+    "timeline_phase", "timeline_piece",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The marks of one step, times from the window's start, and the texts of their names.
+
+    A mark has ``row``, ``class``, ``name``, ``start_ns``, ``dur_ns``, ``n`` and ``covered_ns``.
+    """
+
+    window: Window
+    bin_ns: int
+    marks: list[Row]
+    texts: dict[int, str]
+
+
+def draw_step(
+    work: Workspace, window: Window, main: int, marks: int, doublings: int | None
+) -> Drawn | None:
+    """Return at most ``marks`` marks of a step, or None if ``doublings`` of the bin are too few.
+
+    Without ``doublings`` bins grow until the step fits, whatever is left of its shape.
+    """
+    bin_ns = max(1, window.length_ns // UNITS)
+    _gather(work, window, main)
+    work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
+    while (count := work.row("timeline_count")["marks"]) > marks:
+        if bin_ns > window.length_ns or doublings == 0:
+            break
+        doublings = None if doublings is None else doublings - 1
+        bin_ns *= 2
+        work.alias("timeline_merged", "timeline_mark", copy=True)
+        work.alias("timeline_unmerged", "timeline_merged")
+        work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
+    if count > marks:
+        return None
+    texts = {row["name"]: row["text"] for row in work.rows("timeline_text", "stages")}
+    found = work.rows("timeline_drawn", "stages", from_ns=window.start_ns)
+    return Drawn(window, bin_ns, found, texts)
+
+
+def _gather(work: Workspace, window: Window, main: int) -> None:
+    params = {
+        "from_ns": window.start_ns,
+        "to_ns": window.end_ns,
+        "step": window.index,
+        "micro_ns": work.row("micro_gap")["limit_ns"],
+        "least_ns": LEAST_GAP_NS,
+        "main": main,
+    }
+    most = {"timeline_work": LONGEST_COLLECTIVES, "timeline_idle": LONGEST_GAPS}
+    work.view("timeline_op", **params)
+    for stem in PIECES:
+        work.view(stem, most=most.get(stem), **params)
+    work.alias("timeline_unmerged", "timeline_piece")
