@@ -21,7 +21,7 @@ help: ## list the targets
 	touch $@
 
 .venv/dev: .venv/installed
-	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_SOURCE) --editable '.[dev]'
+	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_SOURCE) --editable '.[dev,dask]'
 	touch $@
 
 demo: .venv/installed ## make a synthetic run, report it, print where the page is

@@ -76,6 +76,8 @@ def convert(found: Found, out: OutDir, plan: Plan) -> Record:
             if outcome.error is not None:
                 state = state.broken(outcome.error, "convert")
                 _tell(plan.console, state, outcome)
+                # What an earlier run read of it would still answer `nsysflow sql`.
+                shutil.rmtree(out.store / str(state.trace), ignore_errors=True)
             states[position] = state
     made = Record(found.name, found.notes, (*states, *lost), plan.settings)
     record.write(out.store, made, plan.shard)

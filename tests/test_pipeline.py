@@ -156,6 +156,7 @@ def test_nothing_usable_leaves_no_report(run: Path, tmp_path: Path) -> None:
     assert ended.code == 4
     assert len(ended.failures) == 4
     assert shown(out) == {}
+    assert not list((out / "store").glob("*/op.parquet"))
 
 
 def test_where_it_goes_unless_told(
