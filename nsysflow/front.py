@@ -42,9 +42,7 @@ Options, before or after the command:
 
 def versions() -> str:
     """Return the versions that a bug report needs."""
-    return (
-        f"nsysflow {__version__}\nstore {STORE_FORMAT}\nschema {SCHEMA}\nduckdb {_duckdb()}\n"
-    )
+    return f"nsysflow {__version__}\nstore {STORE_FORMAT}\nschema {SCHEMA}\nduckdb {_duckdb()}\n"
 
 
 def _duckdb() -> str:

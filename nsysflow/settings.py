@@ -12,9 +12,10 @@ class Settings:
     """Everything that may change a result; part of the key under which work is reused.
 
     ``window_from_s`` and ``window_to_s`` are seconds on the capture's own clock.
-    ``kernel_rules`` are (RE2 pattern, class) pairs that go before the shipped ones; class ``comm`` is allowed.
-    ``cause_patterns`` are (cause, RE2 pattern) pairs for checkpoint, eval, logging and loader ranges.
-    ``rank_map`` maps a file (relative to the run, ``/``), or ``file#pid`` or ``file#pid#device``, to a rank.
+    ``kernel_rules`` are (RE2 pattern, class) pairs that go before the shipped ones; the class may
+    be ``comm``. ``cause_patterns`` are (cause, RE2 pattern) pairs for checkpoint, eval, logging and
+    loader ranges. ``rank_map`` maps a file (relative to the run, ``/``), or ``file#pid`` or
+    ``file#pid#device``, to a rank.
     ``timeline_steps`` are step numbers shown besides the usual ones.
     """
 

@@ -86,7 +86,9 @@ def _presence(work: Work, table: str) -> str:
 
 def _host(work: Work) -> str | None:
     rows = work.raw.rows(work.connection, "TARGET_INFO_SYSTEM_ENV", text("name"), text("value"))
-    hosts: Iterator[str] = (row["value"] for row in rows if row["name"] == "Hostname" and row["value"])
+    hosts: Iterator[str] = (
+        row["value"] for row in rows if row["name"] == "Hostname" and row["value"]
+    )
     return next(hosts, None)
 
 
@@ -121,7 +123,7 @@ def _graph_mode(work: Work) -> str | None:
     rows = work.raw.rows(work.connection, "META_DATA_CAPTURE", text("name"), text("value"))
     for row in rows:
         if (row["name"] or "").endswith(_GRAPH_MODE) and row["value"]:
-            mode = row["value"].lower().split(":")[0]
+            mode = str(row["value"]).lower().split(":")[0]
             if mode in {"graph", "node"}:
                 return mode
     if work.raw.filled(GRAPH):
