@@ -6,7 +6,7 @@
 -- Params:
 --   $most INTEGER   paths listed
 -- Columns:
---   path          VARCHAR  names from the outermost range inwards, numbers written N
+--   path          VARCHAR  as path_name
 --   domain        VARCHAR  NVTX domain of the innermost, NULL for the default one
 --   count         BIGINT   closed ranges
 --   open          BIGINT   ranges that never end

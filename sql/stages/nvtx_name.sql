@@ -10,6 +10,7 @@
 --   domain   BIGINT   NVTX domain
 --   place    BIGINT   number shared by equal names of one domain, from 0
 --   name     VARCHAR  the text with every number written N
+--   text     VARCHAR  the text as the program wrote it
 --   label    VARCHAR  name of the domain, NULL for the default one
 WITH
 _used AS (
@@ -25,6 +26,7 @@ _named AS (
         u.name_id,
         u.domain,
         coalesce(regexp_replace(s.value, '\d+', 'N', 'g'), '(unnamed)') AS name,
+        coalesce(s.value, '(unnamed)') AS text,
         d.name AS label
     FROM _used AS u
     LEFT JOIN string AS s ON u.name_id = s.id
@@ -36,6 +38,7 @@ SELECT
     domain,
     dense_rank() OVER (ORDER BY domain, name) - 1 AS place,
     name,
+    text,
     label
 FROM _named
 ORDER BY domain, name, name_id

@@ -159,7 +159,10 @@ class PathRow:
 
 
 def path_of(span: Range, ranges: Sequence[Range]) -> str:
-    """The texts of a thread's ranges that enclose this one, outermost first, digits as N."""
+    """The texts of a thread's ranges that enclose this one, outermost first.
+
+    Numbers that vary between ranges are written N.
+    """
     position = {id(other): index for index, other in enumerate(ranges)}
     enclosing = [
         other
@@ -170,7 +173,13 @@ def path_of(span: Range, ranges: Sequence[Range]) -> str:
     ]
     enclosing.sort(key=lambda other: (other.start, -(other.end or 1 << 62)))
     texts = [other.text for other in enclosing] + [span.text]
-    return " / ".join(re.sub(r"\d+", "N", text) for text in texts)
+    return " / ".join(_shown(text, ranges) for text in texts)
+
+
+def _shown(text: str, ranges: Sequence[Range]) -> str:
+    general = re.sub(r"\d+", "N", text)
+    same = {other.text for other in ranges if re.sub(r"\d+", "N", other.text) == general}
+    return text if same == {text} else general
 
 
 def _encloses(outer: Range, inner: Range) -> bool:
