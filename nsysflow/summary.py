@@ -69,7 +69,14 @@ def _input_row(row: Document) -> tuple[str, ...]:
 
 def _findings(result: Document) -> list[str]:
     found = [each for each in result["findings"] if each["status"] == "opportunity"]
-    return [_sentence(each) for each in found[:TOP]]
+    if found:
+        return [_sentence(each) for each in found[:TOP]]
+    # What one lane says on its own, and which lanes say the same.
+    lanes: dict[str, list[str]] = {}
+    for row in result["ranks"]:
+        if row["top_finding"]:
+            lanes.setdefault(row["top_finding"], []).append(row["label"])
+    return [f"{title} [{', '.join(labels)}]" for title, labels in list(lanes.items())[:TOP]]
 
 
 def _sentence(finding: Document) -> str:

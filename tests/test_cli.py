@@ -273,3 +273,23 @@ def test_doctor(run: Path) -> None:
     assert "NVTX ranges (steps, phases, operators; --trace=nvtx)" in lines["rank1.sqlite"]
     assert len(ended.failures) == 1
     assert "rank2.sqlite" in ended.failures[0]
+
+
+def test_top_findings_name_what_they_may_save_and_where() -> None:
+    from nsysflow import summary
+
+    row = {"label": "0000", "file": "a", "pid": 1, "host": None, "device": 0, "gpu_name": None,
+           "rank": 0, "rank_source": "env", "top_finding": "Waits"}  # fmt: skip
+    run = {"conflicts": [], "missing_ranks": None, "several_jobs": None, "notes": ["odd\x1b[31m"]}
+    result = {"ranks": [row, {**row, "label": "0001"}], "run": run, "findings": []}
+    lines = summary.terminal(result, str).splitlines()
+    assert lines[-1] == "1. Waits [0000, 0001]"
+    assert "odd\\x1b[31m" in lines
+    finding = {
+        "status": "opportunity",
+        "title": "Idle",
+        "bound_ns_per_step": 2_500_000,
+        "ranks": [3],
+    }
+    result["findings"] = [{**finding, "status": "ok"}, finding]
+    assert summary.terminal(result, str).splitlines()[-1] == "1. Idle (at most 2.5 ms per step) [3]"
