@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import os
 import shutil
-import socket
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +15,7 @@ import duckdb
 from nsysflow.convert import events, evidence, facts, nccl
 from nsysflow.convert.identity import store_key
 from nsysflow.convert.requests import DEVICE_TABLES, EVENT_TABLES, NVTX, RUNTIME, SMALL, TABLES
-from nsysflow.convert.work import Work, engine, scratch_folder
+from nsysflow.convert.work import Work, clean, engine, owned, scratch_folder
 from nsysflow.errors import InputError
 from nsysflow.read import RawTrace, open_raw
 from nsysflow.settings import Limits, Settings
@@ -26,7 +23,6 @@ from nsysflow.settings import Limits, Settings
 if TYPE_CHECKING:
     from nsysflow.find import Input
 
-_STALE_S = 86_400
 _MOST_NAMES = 12
 
 
@@ -144,9 +140,9 @@ def _no_gpu_work(raw: RawTrace, more: str = "") -> InputError:
 @contextlib.contextmanager
 def _appearing(target: Path) -> Iterator[Path]:
     """Give a folder beside ``target`` that takes its name if all goes well."""
-    prefix = f".{target.name}.{socket.gethostname()}-"
-    _clean(target, prefix)
-    store = target.with_name(f"{prefix}{os.getpid()}")
+    clean(target.parent, target.name)
+    store = target.with_name(owned(target.name))
+    shutil.rmtree(store, ignore_errors=True)
     store.mkdir()
     try:
         yield store
@@ -157,31 +153,6 @@ def _appearing(target: Path) -> Iterator[Path]:
         shutil.rmtree(old, ignore_errors=True)
     finally:
         shutil.rmtree(store, ignore_errors=True)
-
-
-def _clean(target: Path, prefix: str) -> None:
-    """Remove what a conversion left that was killed."""
-    for path in target.parent.glob(f".{_escaped(target.name)}.*"):
-        owner = path.name.removeprefix(prefix).removesuffix("-old")
-        here = path.name.startswith(prefix) and owner.isdigit()
-        if (here and not _runs(int(owner))) or time.time() - path.stat().st_mtime > _STALE_S:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    if process == os.getpid():
-        return False
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
-
-
-def _escaped(name: str) -> str:
-    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 
 @contextlib.contextmanager

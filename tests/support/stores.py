@@ -6,10 +6,40 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 from nsysflow.convert import convert_trace
+from nsysflow.errors import InputError
 from nsysflow.find import Input
 from nsysflow.settings import Limits, Settings
+from tests.support.export import Export, ms
+
+ALL_TABLES = {
+    "op": (
+        "lane start_ns end_ns kind comm class_rank name_id context stream correlation graph_node "
+        "graph bytes copy_kind src_kind dst_kind grid block registers shared_bytes launch_thread "
+        "launch_start_ns launch_end_ns launch_name_id"
+    ),
+    "api": "process thread start_ns end_ns name_id correlation return_value callchain",
+    "os_call": "process thread start_ns end_ns name_id",
+    "sync": "lane process start_ns end_ns stream context type event event_sync correlation",
+    "nvtx": "process thread start_ns end_ns end_thread domain kind name_id framework open",
+    "nvtx_domain": "process domain name",
+    "nccl_call": "process thread start_ns end_ns op bytes comm ranks rank device peer root",
+    "string": "id value",
+    "thread": "process thread tid name",
+    "process": "process pid name",
+    "kernel_name": "name_id name short_name comm class class_rank tensor_core op",
+    "gpu": "id name uuid bus sm_count memory_bytes bandwidth_bytes_per_s cuda_device nvidia",
+    "cuda_device": "gpu_id cuda_id pid uuid sm_count",
+    "stream": "process context stream priority flag",
+    "context": "process context device null_stream",
+    "diagnostic": "timestamp_ns severity source text",
+    "overhead": "process thread start_ns end_ns type name_id",
+    "memory_event": "process device at_ns bytes operation kind address",
+    "callchain": "id depth symbol_id module_id",
+    "lane": "lane process pid device",
+}
 
 
 def as_input(path: Path, form: str = "sqlite", packed: str | None = None) -> Input:
@@ -64,3 +94,40 @@ def converted(
     limits = Limits(threads=threads, memory_bytes=memory_bytes)
     found = as_input(path, form, packed)
     return Store(target, convert_trace(found, target, settings or Settings(), limits))
+
+
+def store_of(export: Export, tmp_path: Path, **options: Any) -> Store:
+    """Write an export as SQLite and convert it."""
+    return converted(export.write_sqlite(tmp_path / "x.sqlite"), **options)
+
+
+def refused(path: Path, form: str = "sqlite") -> InputError:
+    """Return the error of an input that must fail, after checking that it left nothing."""
+    with pytest.raises(InputError) as caught:
+        converted(path, form=form)
+    assert path.name in caught.value.message
+    assert len(str(caught.value).splitlines()) == 1
+    assert not list((path.parent / "store").glob("*"))
+    return caught.value
+
+
+def one_kernel() -> Export:
+    """Return the smallest export that can be converted."""
+    export = Export()
+    export.kernel("gemm", ms(1), ms(2), launch=(0, 5))
+    return export
+
+
+def columns_of(store: Store) -> dict[str, str]:
+    """Return the columns of every table of a store."""
+    found = {}
+    with duckdb.connect() as connection:
+        for path in store.folder.glob("*.parquet"):
+            rows = connection.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()
+            found[path.stem] = " ".join(row[0] for row in rows)
+    return found
+
+
+def dropped(store: Store) -> dict[str, int]:
+    """Return what was left out, by reason, without the reasons that did not occur."""
+    return {kind: number for kind, number in store.capture["dropped"].items() if number}
