@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 import sqlite3
 from pathlib import Path
 
@@ -96,11 +97,10 @@ def test_the_store_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     path = one_kernel().write_sqlite(tmp_path / "x.sqlite")
     store = converted(path)
     before = (store.folder / "capture.json").read_bytes()
-    stale = (
-        store.folder.parent / f".{store.folder.name}.{conversion.socket.gethostname()}-999999999"
-    )
-    stale.mkdir()
-    (stale / "op.parquet").write_bytes(b"half")
+    for name in (store.folder.name, "nsysflow-scratch"):
+        stale = store.folder.parent / f".{name}.{socket.gethostname()}-999999999"
+        stale.mkdir()
+        (stale / "op.parquet").write_bytes(b"half")
     Path(path).write_bytes(b"broken")
     with pytest.raises(InputError):
         converted(path)
