@@ -2,7 +2,8 @@
 
 A rank document carries it as::
 
-    timeline  {status, t0_ns, classes:[text], names:[text], steps:[step]}
+    timeline  {status, t0_ns, classes:[text], names:[text], note:text|null, steps:[step]}
+              note: which steps are not there, and why.
     step      {index, bin_ns, merged, rows:[row]}
               index: that of steps.items; its window gives start and length.
               bin_ns: marks shorter than this may be merged; merged: how many ops were.
