@@ -17,7 +17,7 @@ UNKNOWN = -1
 
 
 def cut_exposed(work: Workspace, facts: Facts, evidence: Evidence) -> None:
-    """Make ``exposed_comm_part`` (gated or host-late, per step) and ``exposed_input`` (per step).
+    """Make ``exposed_comm_part`` (stretches, gated or host-late) and ``exposed_input`` (per step).
 
     Communication is gated if the next compute kernel had been asked for, so that without the
     collective it would run. While its launch has not begun the host is late too — unless the
@@ -40,6 +40,7 @@ def cut_exposed(work: Workspace, facts: Facts, evidence: Evidence) -> None:
 def _segments(work: Workspace, state: str) -> tuple[Spans, Ints, Ints, Ints]:
     """Return the exposed stretches, and per owner: whether it is input, device end, step."""
     owners = work.arrow("exposed_owner", state=state)
+    work.keep(f"{state}_owner", owners)
     islands = work.arrow("island_of", state=state)
     start, end = owners["start_ns"].to_numpy(), owners["end_ns"].to_numpy()
     hidden_start, hidden_end = islands["start_ns"].to_numpy(), islands["end_ns"].to_numpy()
@@ -64,14 +65,21 @@ def _host_late(comm: Spans, op_end: Ints, launch: Ints, thread: Ints, evidence: 
 
 
 def _keep_parts(work: Workspace, comm: Spans, step: Ints, late: Spans) -> None:
-    late_ns = np.zeros(len(comm), np.int64)
-    np.add.at(late_ns, late.of, late.length)
+    """Keep every exposed stretch once; ``owner`` counts the rows of exposed_owner."""
+    gated = minus(comm, late)
+    late = Spans(late.start, late.end, comm.of[late.of])
+    both = merge(gated, late)
+    is_gated = merge(
+        Spans(gated.start, gated.end, np.ones(len(gated), np.int64)),
+        Spans(late.start, late.end, np.zeros(len(late), np.int64)),
+    )
     table = pa.table(
         {
-            "step": step[comm.of],
-            "start_ns": comm.start,
-            "gated_ns": comm.length - late_ns,
-            "host_late_ns": late_ns,
+            "owner": both.of,
+            "step": step[both.of],
+            "start_ns": both.start,
+            "end_ns": both.end,
+            "gated": is_gated.of.astype(bool),
         }
     )
     work.keep("exposed_comm_part", table)

@@ -12,15 +12,9 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     del known
     items = [
         {
-            "op": row["op"],
-            "op_source": "kernel_name",
-            "communicator": None,
+            **row,
             "kind": "unknown",
             "members": None,
-            "count": row["count"],
-            "bytes": row["bytes"] if row["op"] == "p2p_copy" else None,
-            "work_ns": row["work_ns"],
-            "exposed_ns": row["exposed_ns"],
             "wait_ns": None,
             "transfer_ns": None,
             "algbw_bytes_per_s": None,

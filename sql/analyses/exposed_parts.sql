@@ -7,6 +7,6 @@
 --   gated_ns      BIGINT  the next kernel had been asked for
 --   host_late_ns  BIGINT  the host was late as well
 SELECT
-    coalesce(sum(gated_ns), 0)::BIGINT AS gated_ns,
-    coalesce(sum(host_late_ns), 0)::BIGINT AS host_late_ns
+    coalesce(sum(end_ns - start_ns) FILTER (WHERE gated), 0)::BIGINT AS gated_ns,
+    coalesce(sum(end_ns - start_ns) FILTER (WHERE NOT gated), 0)::BIGINT AS host_late_ns
 FROM exposed_comm_part

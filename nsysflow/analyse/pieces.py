@@ -1,0 +1,163 @@
+"""What the stages of the job need of a lane: small tables, so that they never read a trace.
+
+``collective``     the lane's communication ops                       sql/stages/collective.sql
+``exposed_piece``  stretches in which one of them held the GPU up      sql/stages/exposed_piece.sql
+``lane_piece``     all other time of the kept steps, cut at the edges of collectives and of what
+                   they exposed: (step, start_ns, end_ns, bucket, cause, ns)
+``lane_step``      the kept steps by bucket and cause, exposed communication apart:
+                   (step, bucket, cause, ns)
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.intervals import Ints, Spans, minus, overlaps
+from nsysflow.analyse.workspace import Workspace
+from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
+
+TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step")
+# Shorter stretches are turn-arounds between kernels: no rank waits there for another.
+LEAST_CUT_NS = 2_000
+_PLAIN = tuple(bucket for bucket in BUCKETS if bucket not in ("exposed_comm", "idle"))
+# Every (bucket, cause) of a piece, by number.
+PARTS: tuple[tuple[str, str | None], ...] = (
+    *((bucket, None) for bucket in _PLAIN),
+    *(("idle", cause) for cause in IDLE_CAUSES),
+)
+_STEP_TYPES = {"step": "int32", "number": "int64", "host_ns": "int64", "device_ns": "int64"}
+
+
+def make_collectives(work: Workspace, facts: Facts) -> None:
+    """Make ``collective`` and ``exposed_piece``."""
+    windows = facts.steps.windows if facts.steps.source != "none" else ()
+    rows = [
+        {
+            "step": w.index,
+            "number": w.number,
+            "host_ns": w.start_ns if w.host_start_ns is None else w.host_start_ns,
+            "device_ns": w.start_ns,
+        }
+        for w in windows
+    ]
+    work.put("step_start", rows, _STEP_TYPES)
+    work.table("nccl_launch", process=facts.process)
+    work.table("comm_range", process=facts.process)
+    work.table("collective", by_start=facts.steps.by_start)
+    work.table("exposed_piece")
+
+
+def save_pieces(work: Workspace, facts: Facts, folder: Path) -> None:
+    """Cut the kept steps into pieces and write all tables of the lane into ``folder``.
+
+    Level 1 is measured anew with the cuts as its segments, so the stage ``segment`` is theirs
+    from here on.
+
+    Raises:
+        AssertionError: the pieces do not sum to the kept steps, a fault of the measurement.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _cut(work, facts)
+    work.table("window_bucket", shift=facts.shift)
+    work.table("level1", shift=facts.shift)
+    _keep_pieces(work, facts)
+    for stem in TABLES:
+        work.save(stem, folder / f"{stem}.parquet")
+
+
+def _cut(work: Workspace, facts: Facts) -> None:
+    """Replace ``segment`` by the time line cut at every edge that the walk may ask for."""
+    segments = facts.segments()
+    edges = np.array([row["start_ns"] for row in segments] + [segments[-1]["end_ns"]], np.int64)
+    collective, exposed = work.kept("collective"), work.kept("exposed_piece")
+    start, end = exposed["start_ns"].to_numpy(), exposed["end_ns"].to_numpy()
+    long = end - start >= LEAST_CUT_NS
+    inner = [collective[name].to_numpy() for name in ("start_ns", "end_ns")]
+    cuts = np.unique(np.concatenate([edges, *inner, start[long], end[long]]))
+    cuts = cuts[(cuts >= edges[0]) & (cuts <= edges[-1])]
+    # Of segments without a length the last is the one that time goes on in.
+    place = np.searchsorted(edges[:-1], cuts[:-1], side="right") - 1
+    kept = np.array([row["kept"] for row in segments])
+    step = np.array([-1 if row["step"] is None else row["step"] for row in segments], np.int32)
+    table = pa.table(
+        {
+            "segment": np.arange(len(place), dtype=np.int32),
+            "step": step[place],
+            "kept": kept[place],
+            "start_ns": cuts[:-1],
+            "end_ns": cuts[1:],
+        }
+    )
+    work.keep("segment", table)
+
+
+def _keep_pieces(work: Workspace, facts: Facts) -> None:
+    segment, level1 = work.kept("segment"), work.kept("level1")
+    kept = np.flatnonzero(segment["kept"].to_numpy(zero_copy_only=False))
+    start, end = (segment[name].to_numpy()[kept] for name in ("start_ns", "end_ns"))
+    step = segment["step"].to_numpy()[kept]
+    parts = np.zeros((len(PARTS), len(kept)), np.int64)
+    for code, bucket in enumerate(_PLAIN):
+        parts[code] = level1[bucket].to_numpy()[kept]
+    spans = Spans(start, end, np.arange(len(kept)))
+    for cause, idle in _idle(work).items():
+        at, _, shared = overlaps(spans, idle)
+        np.add.at(parts[PARTS.index(("idle", cause))], at, shared.length)
+    _check(work, facts, parts, level1["exposed_comm"].to_numpy()[kept])
+    code, at = np.nonzero(parts)
+    order = np.lexsort((code, at))
+    code, at = code[order], at[order]
+    columns = {"step": step[at], "start_ns": start[at], "end_ns": end[at]}
+    work.keep("lane_piece", pa.table(columns | _named(code) | {"ns": parts[code, at]}))
+    _keep_steps(work, step, parts)
+
+
+def _keep_steps(work: Workspace, step: npt.NDArray[np.int32], parts: Ints) -> None:
+    numbers, place = np.unique(step, return_inverse=True)
+    sums = np.zeros((len(numbers), len(PARTS)), np.int64)
+    np.add.at(sums, place, parts.T)
+    row, code = np.nonzero(sums)
+    work.keep(
+        "lane_step", pa.table({"step": numbers[row]} | _named(code) | {"ns": sums[row, code]})
+    )
+
+
+def _named(code: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
+    names = {"bucket": [part[0] for part in PARTS], "cause": [part[1] for part in PARTS]}
+    return {name: pa.array(texts).take(pa.array(code)) for name, texts in names.items()}
+
+
+def _idle(work: Workspace) -> dict[str, Spans]:
+    """Return the idle stretches of the kept steps by cause."""
+    claim = work.kept("host_claim")
+    start, end = claim["start_ns"].to_numpy(), claim["end_ns"].to_numpy()
+    place = claim["place"].to_numpy()
+    found = {
+        cause: _sorted(start[place == k], end[place == k]) for k, cause in enumerate(HOST_CAUSES)
+    }
+    part = work.arrow("idle_part", micro_ns=work.row("micro_gap")["limit_ns"])
+    start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
+    named = np.array(part["cause"].to_pylist(), dtype=object)
+    claimed = _sorted(claim["start_ns"].to_numpy(), claim["end_ns"].to_numpy())
+    for cause in sorted(set(named)):
+        found[cause] = minus(_sorted(start[named == cause], end[named == cause]), claimed)
+    return found
+
+
+def _sorted(start: Ints, end: Ints) -> Spans:
+    order = np.argsort(start, kind="stable")
+    return Spans(start[order], end[order], np.zeros(len(order), np.int64))
+
+
+def _check(work: Workspace, facts: Facts, parts: Ints, exposed: Ints) -> None:
+    piece = work.kept("exposed_piece")
+    length = int((piece["end_ns"].to_numpy() - piece["start_ns"].to_numpy()).sum())
+    if length != int(exposed.sum()):
+        raise AssertionError("the stretches of exposed communication do not sum to its bucket")
+    if int(parts.sum()) + length != facts.window_ns:
+        raise AssertionError("the pieces do not sum to the kept steps")

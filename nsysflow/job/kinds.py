@@ -1,0 +1,137 @@
+"""What a communicator is for, from what runs on it; and which lanes do the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsysflow.job.lanes import OP, Ints, JobLane, Ops
+from nsysflow.job.matching import Matching
+
+KINDS = ("tp", "dp", "fsdp", "pp", "ep", "cp", "unknown")
+# A tensor-parallel group is busy from early in the step on; gradients come at its end.
+EARLY = 0.4
+MANY_PER_STEP = 4
+# Gradient norms and flags are no gradients.
+SMALL_BYTES = 4_096
+# Lanes do the same work if no more than this share of it is in kernels that the other lacks.
+OTHER_KERNELS = 0.05
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """What runs on a group in the kept steps: counts per step by op, first place in the step."""
+
+    per_step: dict[int, float]
+    early: dict[int, float]
+    most_bytes: int
+
+
+def kinds(ops: Ops, lanes: Sequence[JobLane], found: Matching) -> list[str]:
+    """Return the kind of every group, the first rule that fits."""
+    group = np.where(found.instance >= 0, found.group[found.instance], -1)
+    order = np.lexsort((ops["lane"], group))
+    first = np.searchsorted(group[order], np.arange(len(found.groups) + 1))
+    kinds_found = []
+    for number, each in enumerate(found.groups):
+        mine = order[first[number] : first[number + 1]]
+        if not each.lanes or not len(mine):
+            kinds_found.append("unknown")
+            continue
+        lead = int(ops["lane"][mine[0]])
+        own = mine[(ops["lane"][mine] == lead) & ops.owned[mine]]
+        kinds_found.append(_kind(_traffic(ops, lanes[lead], own), len(each.lanes)))
+    return kinds_found
+
+
+def _traffic(ops: Ops, lane: JobLane, own: Ints) -> Traffic:
+    steps = max(1, len(lane.steps))
+    places = _places(lane, ops["start_ns"][own])
+    op = ops["op"][own]
+    per_step = {int(code): float((op == code).sum()) / steps for code in np.unique(op)}
+    early = {int(code): _typical_first(places, op == code) for code in np.unique(op)}
+    return Traffic(per_step, early, int(ops["bytes"][own].max()) if len(own) else -1)
+
+
+def _places(lane: JobLane, start: Ints) -> tuple[Ints, np.ndarray]:
+    """Return for each op its kept step and how far into the step it began."""
+    begins = np.array([step.start_ns for step in lane.steps], np.int64)
+    ends = np.array([step.end_ns for step in lane.steps], np.int64)
+    at = np.clip(np.searchsorted(begins, start, side="right") - 1, 0, max(0, len(begins) - 1))
+    if not len(begins):
+        return at, np.zeros(len(start))
+    return at, (start - begins[at]) / np.maximum(1, ends[at] - begins[at])
+
+
+def _typical_first(places: tuple[Ints, np.ndarray], some: np.ndarray) -> float:
+    at, share = places[0][some], places[1][some]
+    firsts = [float(share[at == step].min()) for step in np.unique(at)]
+    return float(np.median(firsts)) if firsts else 1.0
+
+
+def _kind(traffic: Traffic, members: int) -> str:
+    ops = set(traffic.per_step)
+    gather, scatter, reduce = OP["all_gather"], OP["reduce_scatter"], OP["all_reduce"]
+    if ops == {OP["send_recv"]}:
+        return "pp" if members == 2 else "cp"  # noqa: PLR2004 - a link has two ends
+    if ops == {OP["all_to_all"]}:
+        return "ep"
+    if ops >= {gather, scatter}:
+        return "tp" if traffic.early[scatter] < EARLY else "fsdp"
+    if ops <= {reduce, scatter} and ops:
+        count = sum(traffic.per_step.values())
+        if count >= MANY_PER_STEP and min(traffic.early.values()) < EARLY:
+            return "tp"
+        return "dp" if traffic.most_bytes < 0 or traffic.most_bytes > SMALL_BYTES else "unknown"
+    return "unknown"
+
+
+def stages(lanes: Sequence[JobLane], found: Matching, kind: Sequence[str]) -> list[int]:
+    """Return the pipeline stage of every lane; all 0 without a pipeline.
+
+    Lanes that send to each other form chains; a chain is read from its end with the lowest lane.
+    """
+    linked: dict[int, set[int]] = {}
+    for each, name in zip(found.groups, kind, strict=True):
+        if name == "pp" and len(each.lanes) == 2:  # noqa: PLR2004
+            one, other = each.lanes
+            linked.setdefault(one, set()).add(other)
+            linked.setdefault(other, set()).add(one)
+    stage = [0] * len(lanes)
+    seen: set[int] = set()
+    ends = sorted(linked, key=lambda lane: (len(linked[lane]) > 1, lane))
+    for begin in ends:
+        front, depth = {begin} - seen, 0
+        while front:
+            seen |= front
+            for lane in front:
+                stage[lane] = depth
+            front, depth = {n for lane in front for n in linked[lane]} - seen, depth + 1
+    return stage
+
+
+def peers(lanes: Sequence[JobLane], stage: Sequence[int]) -> list[int]:
+    """Return a number per lane, equal for lanes of one stage that run the same kernels."""
+    leads: list[int] = []
+    number = []
+    for lane in range(len(lanes)):
+        fits = (
+            k
+            for k, lead in enumerate(leads)
+            if stage[lead] == stage[lane] and _same_kernels(lanes[lead], lanes[lane])
+        )
+        place = next(fits, len(leads))
+        if place == len(leads):
+            leads.append(lane)
+        number.append(place)
+    return number
+
+
+def _same_kernels(one: JobLane, other: JobLane) -> bool:
+    for mine, theirs in ((one.kernels, other.kernels), (other.kernels, one.kernels)):
+        lacking = sum(kernel.work_ns for name, kernel in mine.items() if name not in theirs)
+        if lacking > OTHER_KERNELS * sum(kernel.work_ns for kernel in mine.values()):
+            return False
+    return True

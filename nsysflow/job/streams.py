@@ -1,0 +1,131 @@
+"""Match collectives without communicator ids: equal sequences whose ends agree.
+
+A unit is a stream of a lane. Units with the same sequence of operations per step are candidates;
+those whose ops end together are one communicator. A stream is no communicator by itself, so an
+instance that does not end with the others stays unmatched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsysflow.job.lanes import NONE, Ints, JobLane, Ops
+from nsysflow.job.matching import Group, Matching, signature
+
+ENOUGH, FEW = 20, 5
+SLACK_NS, SLACK_SHARE = 20_000, 0.05
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """The ops of one stream of one lane, in order."""
+
+    lane: int
+    ops: Ints
+
+
+def by_stream(ops: Ops, lanes: Sequence[JobLane], anchor: Ints, found: Matching) -> None:
+    """Add the instances of ops without a communicator to ``found``."""
+    some = np.flatnonzero((ops["comm"] == NONE) & ~found.alone)
+    if not len(some):
+        return
+    shared = _shared_steps(ops, anchor, some, len(lanes))
+    some = some[np.isin(anchor[some], shared)]
+    made: list[int] = []
+    by_lanes: dict[tuple[int, ...], int] = {}
+    for units in _candidates(ops, anchor, some):
+        for cluster in _clusters(ops, lanes, units):
+            members = tuple(sorted(unit.lane for unit in cluster))
+            if len(members) > 1:
+                group = by_lanes.setdefault(members, len(found.groups))
+                if group == len(found.groups):
+                    found.groups.append(Group(None, members))
+                _join(found, ops, lanes, cluster, group, made)
+    found.group = np.concatenate([found.group, np.array(made, np.int64)])
+
+
+def _shared_steps(ops: Ops, anchor: Ints, some: Ints, lanes: int) -> Ints:
+    """Return the steps in which every lane that communicates does."""
+    pairs = np.unique(np.stack([anchor[some], ops["lane"][some]]), axis=1)
+    present = len(np.unique(pairs[1]))
+    steps, count = np.unique(pairs[0], return_counts=True)
+    del lanes
+    shared: Ints = steps[count == present]
+    return shared
+
+
+def _candidates(ops: Ops, anchor: Ints, some: Ints) -> list[list[_Unit]]:
+    """Return the streams with equal sequences, by sequence."""
+    order = some[np.lexsort((ops["start_ns"][some], ops["order_ns"][some], ops["stream"][some]))]
+    stream = ops["stream"][order]
+    edges = np.flatnonzero(np.diff(stream, prepend=NONE - 1, append=NONE - 1))
+    sign = signature(ops)
+    classes: dict[bytes, list[_Unit]] = {}
+    for first, last in zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True):
+        mine = order[first:last]
+        key = np.stack([anchor[mine], sign[mine]]).tobytes()
+        classes.setdefault(key, []).append(_Unit(int(ops["lane"][mine[0]]), mine))
+    kept = [units for units in classes.values() if len(units[0].ops) >= FEW]
+    return sorted(kept, key=lambda units: (units[0].lane, int(units[0].ops[0])))
+
+
+def _clusters(ops: Ops, lanes: Sequence[JobLane], units: list[_Unit]) -> list[list[_Unit]]:
+    """Put each unit with the cluster whose ends agree best with its own, if they agree."""
+    clusters: list[list[_Unit]] = []
+    for unit in units:
+        best: tuple[float, int] | None = None
+        for number, cluster in enumerate(clusters):
+            if any(other.lane == unit.lane for other in cluster):
+                continue
+            off, slack = _disagreement(ops, lanes, unit, cluster[0])
+            if _agree(off, slack):
+                score = (float(np.median(off)), number)
+                best = score if best is None or score < best else best
+        if best is None:
+            clusters.append([unit])
+        else:
+            clusters[best[1]].append(unit)
+    return clusters
+
+
+def _agree(off: Ints, slack: Ints) -> bool:
+    if len(off) >= ENOUGH:
+        return bool(np.median(off - slack) <= 0)
+    return bool((off <= slack).all())
+
+
+def _disagreement(
+    ops: Ops, lanes: Sequence[JobLane], unit: _Unit, other: _Unit
+) -> tuple[Ints, Ints]:
+    """Return how far the ends of two units lie apart once clocks are set, and what is allowed."""
+    end, start = ops["end_ns"], ops["start_ns"]
+    apart = end[unit.ops] - end[other.ops]
+    if lanes[unit.lane].trace != lanes[other.lane].trace:
+        apart = apart - int(np.median(apart))
+    shorter = np.minimum(end[unit.ops] - start[unit.ops], end[other.ops] - start[other.ops])
+    return np.abs(apart), SLACK_NS + (SLACK_SHARE * shorter).astype(np.int64)
+
+
+def _join(
+    found: Matching,
+    ops: Ops,
+    lanes: Sequence[JobLane],
+    cluster: list[_Unit],
+    group: int,
+    made: list[int],
+) -> None:
+    first = len(found.group) + len(made)
+    lead = cluster[0]
+    fits = []
+    for unit in cluster:
+        off, slack = _disagreement(ops, lanes, unit, lead)
+        fits.append(off <= slack)
+    used = np.sum(fits, axis=0) >= 2  # noqa: PLR2004 - one op alone is no collective
+    number = first + np.cumsum(used) - 1
+    for unit, fit in zip(cluster, fits, strict=True):
+        some = fit & used
+        found.instance[unit.ops[some]] = number[some]
+    made.extend([group] * int(used.sum()))

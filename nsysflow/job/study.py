@@ -1,0 +1,102 @@
+"""Everything that is known across ranks before anything is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsysflow.job.clocks import Capture, Clocks, align
+from nsysflow.job.exposed import Exposed, cut, read_exposed
+from nsysflow.job.instances import Members
+from nsysflow.job.kinds import kinds, peers, stages
+from nsysflow.job.lanes import NONE, OP, Flags, Ints, JobLane, Ops, read_ops
+from nsysflow.job.matching import Matching, anchors, by_communicator
+from nsysflow.job.streams import by_stream
+from nsysflow.job.waits import Waits, split
+
+# Below this share of matched collectives nothing is claimed across ranks.
+MATCHED = 0.80
+
+
+@dataclass(frozen=True)
+class Study:
+    """The job's collectives, clocks and waits; ``first_op`` is where each lane's ops begin.
+
+    ``kind`` per group; ``stage`` and ``peer`` per lane (equal ``peer``: same work);
+    ``matched_frac`` None without anything to match.
+    """
+
+    lanes: tuple[JobLane, ...]
+    ops: Ops
+    anchor: Ints
+    found: Matching
+    members: Members
+    clocks: Clocks
+    waits: Waits
+    kind: tuple[str, ...]
+    stage: tuple[int, ...]
+    peer: tuple[int, ...]
+    first_op: Ints
+    bubble: Flags
+    matched_frac: tuple[int, int]
+
+    @property
+    def matchable(self) -> int:
+        """Collectives that have counterparts elsewhere."""
+        return self.matched_frac[1]
+
+    @property
+    def trusted(self) -> bool:
+        """Whether enough is matched for claims across ranks."""
+        matched, all_ops = self.matched_frac
+        return all_ops > 0 and matched >= MATCHED * all_ops
+
+    def exposed(self, lane: int) -> tuple[Exposed, Ints]:
+        """Return a lane's exposed communication, cut into parts."""
+        found = read_exposed(self.lanes[lane], int(self.first_op[lane]))
+        return cut(found, self.waits.until, self.bubble)
+
+    def trace(self, lane: int) -> int:
+        """Return the file of a lane."""
+        return self.lanes[lane].trace
+
+
+def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: bool) -> Study:
+    """Match, align and split; ``missing``: ranks of the job are not here."""
+    ops = read_ops(lanes)
+    anchor = anchors(ops, lanes)
+    found = by_communicator(ops, lanes, anchor)
+    by_stream(ops, lanes, anchor, found)
+    members = Members.of(found, ops)
+    clocks = align(ops, lanes, members, captures)
+    waits = split(ops, lanes, found, members, clocks, missing)
+    kind = kinds(ops, lanes, found)
+    stage = stages(lanes, found, kind)
+    if not _trusted(ops, anchor, found, lanes):
+        waits.until[:] = np.iinfo(np.int64).min
+    is_pipeline = np.array([name == "pp" for name in kind] or [False])
+    group = np.where(found.instance != NONE, found.group[found.instance] if found.count else 0, 0)
+    bubble = (found.instance != NONE) & is_pipeline[group] & (ops["op"] == OP["send_recv"])
+    first = np.searchsorted(ops["lane"], np.arange(len(lanes)))
+    return Study(
+        tuple(lanes), ops, anchor, found, members, clocks, waits, tuple(kind), tuple(stage),
+        tuple(peers(lanes, stage)), first, bubble, _matched(ops, anchor, found),
+    )  # fmt: skip
+
+
+def _matched(ops: Ops, anchor: Ints, found: Matching) -> tuple[int, int]:
+    """Count what is matched, over the kept steps that every lane with collectives saw."""
+    some = ops.owned & ~found.alone
+    pairs = np.unique(np.stack([anchor[some], ops["lane"][some]]), axis=1)
+    steps, count = np.unique(pairs[0], return_counts=True)
+    shared = steps[count == len(np.unique(pairs[1]))]
+    inside = some & np.isin(anchor, shared) if len(shared) else some
+    return int((inside & (found.instance != NONE)).sum()), int(inside.sum())
+
+
+def _trusted(ops: Ops, anchor: Ints, found: Matching, lanes: Sequence[JobLane]) -> bool:
+    del lanes
+    matched, total = _matched(ops, anchor, found)
+    return total > 0 and matched >= MATCHED * total

@@ -1,0 +1,148 @@
+"""Walk backwards along what the job waited for; every instant goes to one rank and one cause.
+
+From the end of the last kept step on the rank that ends last: where a rank waits for another the
+walk goes over to that one, at the instant it arrived; all other time stays with the rank it is on.
+Steps that follow each other are walked in one go, so nothing is charged twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from nsysflow.job.exposed import PART, Exposed
+from nsysflow.job.lanes import NONE, Flags, Ints
+from nsysflow.job.study import Study
+from nsysflow.model import EXPOSED_COMM_PARTS
+
+Charge = dict[tuple[int, str, str | None], int]
+_WAITS = (PART["wait_gated"], PART["wait_host_late"])
+MOST_LANES_AT_HAND = 64
+# As the lanes' pieces are cut.
+LEAST_STRETCH_NS = 2_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """Consecutive steps that all walked lanes kept: per lane the first start and the last end."""
+
+    numbers: tuple[int, ...]
+    start: Ints
+    end: Ints
+
+
+@dataclass(frozen=True)
+class _Pieces:
+    """A lane's time: pieces of other buckets, parts of exposed communication, jumps by time."""
+
+    start: Ints
+    ns: Ints
+    key: Ints
+    keys: tuple[tuple[str, str | None], ...]
+    exposed_start: Ints
+    exposed_end: Ints
+    part: Ints
+    jump: Ints
+    jump_op: Ints
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The charges by (lane, bucket, cause) over ``numbers`` steps; they sum to ``total_ns``."""
+
+    numbers: tuple[int, ...]
+    total_ns: int
+    charge: Charge
+    jumps: int
+
+
+def walk(study: Study, runs: Sequence[Run]) -> Walk:
+    """Walk all runs of steps."""
+    pieces = lru_cache(MOST_LANES_AT_HAND)(lambda lane: _read(study, lane))
+    charge: Charge = {}
+    jumps = 0
+    for run in runs:
+        lane, time = _begin(study, run)
+        jumped = False
+        for _ in range(len(study.ops) + 1):
+            mine = pieces(lane)
+            floor = int(run.start[lane])
+            place = int(np.searchsorted(mine.jump, time, side="left" if jumped else "right")) - 1
+            if place < 0 or mine.jump[place] <= floor:
+                _charge(charge, lane, mine, floor, time)
+                break
+            jump = int(mine.jump[place])
+            _charge(charge, lane, mine, jump, time)
+            target = int(mine.jump_op[place])
+            lane, time = int(study.ops["lane"][target]), int(study.ops["start_ns"][target])
+            jumped, jumps = True, jumps + 1
+    numbers = tuple(number for run in runs for number in run.numbers)
+    return Walk(numbers, sum(charge.values()), charge, jumps)
+
+
+def _begin(study: Study, run: Run) -> tuple[int, int]:
+    traces = np.array([lane.trace for lane in study.lanes], np.int64)
+    ends = study.clocks.to_job(traces, run.end)
+    lane = int(np.argmax(ends))
+    return lane, int(run.end[lane])
+
+
+def _read(study: Study, lane: int) -> _Pieces:
+    table = pq.read_table(
+        study.lanes[lane].folder / "lane_piece.parquet", read_dictionary=["bucket", "cause"]
+    )
+    names = list(zip(table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True))
+    keys = tuple(sorted(set(names), key=str))
+    number = {key: k for k, key in enumerate(keys)}
+    parts, part = study.exposed(lane)
+    jump, jump_op = _jumps(study, parts, part)
+    return _Pieces(
+        table["start_ns"].to_numpy(),
+        table["ns"].to_numpy(),
+        np.array([number[name] for name in names], np.int64),
+        keys,
+        parts.start,
+        parts.end,
+        part,
+        jump,
+        jump_op,
+    )
+
+
+def _jumps(study: Study, parts: Exposed, part: Ints) -> tuple[Ints, Ints]:
+    """Return the instants at which waiting ends because another rank arrived, and its op.
+
+    Time is cut at the edges of all but the shortest stretches: from those nothing jumps.
+    """
+    waits: Flags = np.isin(part, (*_WAITS, PART["pipeline_bubble"]))
+    waits &= parts.whole_ns >= LEAST_STRETCH_NS
+    waits &= parts.end == study.waits.until[parts.op]
+    waits &= study.waits.for_op[parts.op] != NONE
+    return parts.end[waits], study.waits.for_op[parts.op[waits]]
+
+
+def _charge(charge: Charge, lane: int, mine: _Pieces, low: int, high: int) -> None:
+    """Charge the time of a lane in ``[low, high)``.
+
+    Both are edges of pieces: the start of a collective or of the steps, or inside exposed time.
+    """
+    first, last = np.searchsorted(mine.start, [low, high], side="left")
+    some = slice(int(first), int(last))
+    sums = np.zeros(len(mine.keys), np.int64)
+    np.add.at(sums, mine.key[some], mine.ns[some])
+    for number in np.flatnonzero(sums):
+        key = (lane, *mine.keys[number])
+        charge[key] = charge.get(key, 0) + int(sums[number])
+    first = np.searchsorted(mine.exposed_end, low, side="right")
+    last = np.searchsorted(mine.exposed_start, high, side="left")
+    some = slice(int(first), int(last))
+    length = np.minimum(mine.exposed_end[some], high) - np.maximum(mine.exposed_start[some], low)
+    for code in np.unique(mine.part[some]):
+        name = "wait_unresolved" if code in _WAITS else EXPOSED_COMM_PARTS[code]
+        key = (lane, "exposed_comm", name)
+        ns = int(length[mine.part[some] == code].sum())
+        charge[key] = charge.get(key, 0) + ns

@@ -1,0 +1,29 @@
+-- idle_part: the stretches of idle time that the host did not claim, by cause.
+--
+-- Question: what held an op that the host had asked for?
+-- Grain:    one row per stretch
+-- Needs:    gap_cut
+-- Params:
+--   $micro_ns BIGINT   as gap_cause
+-- Columns:
+--   start_ns  BIGINT   first idle instant
+--   end_ns    BIGINT   first instant after
+--   cause     VARCHAR  cause, as gap_cause gives it; claims on the launching call come off
+SELECT
+    host_until_ns AS start_ns,
+    launch_until_ns AS end_ns,
+    CASE WHEN same_graph THEN 'graph_internal_gap' ELSE 'launch_latency' END AS cause
+FROM gap_cut
+WHERE launch_until_ns > host_until_ns
+UNION ALL
+SELECT
+    launch_until_ns,
+    end_ns,
+    CASE
+        WHEN same_graph THEN 'graph_internal_gap'
+        WHEN queued_ns < $micro_ns THEN 'micro_gap'
+        ELSE 'queued_unexplained'
+    END
+FROM gap_cut
+WHERE end_ns > launch_until_ns
+ORDER BY start_ns
