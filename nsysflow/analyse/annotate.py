@@ -224,7 +224,7 @@ def _with_path(points: pa.Table, path: Ints, thread: int) -> pa.Table:
 
 
 def _key(name_ids: Ints, domains: Ints) -> Ints:
-    # Text ids are exporter row numbers, far below 2^40; domains are per process and few.
+    # Text ids are row numbers or 63-bit hashes; domains are small numbers of the process.
     return (domains << 40) ^ name_ids
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nsysflow.errors import InputError
-from nsysflow.read.raw import ARROW, QUICK, Field, Presence, RawTrace, Request, View, shaped
+from nsysflow.read.raw import ARROW, USUAL, Field, Presence, RawTrace, Request, View, shaped
 from nsysflow.read.stream import Merged
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ParquetTrace(RawTrace):
         view: View,
         way: int,
     ) -> Iterator[None]:
-        if way != QUICK or request.through or not self._simple(request):
+        if way != USUAL or request.through or not self._simple(request):
             opened = self._stream(connection, name, request, view)
         else:
             opened = self._native(connection, name, request, view)

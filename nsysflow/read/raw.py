@@ -126,8 +126,8 @@ class MixedTypesError(Exception):
     """A cell breaks its column's type, so the table must be read the careful way."""
 
 
-# Ways to read a table, each slower than the one before and stopped by less.
-QUICK, USUAL, CAREFUL = range(3)
+# Ways to read a table: the second is slower, and no cell stops it.
+USUAL, CAREFUL = range(2)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class RawTrace(ABC):
                 again = {views[name].table for name, view in seen.items() if view.trouble}
                 if not again or any(self._ways.get(table) == CAREFUL for table in again):
                     raise (failed[0] if failed else error) from error
-                self._ways |= {table: self._ways.get(table, QUICK) + 1 for table in again}
+                self._ways |= dict.fromkeys(again, CAREFUL)
                 self.strays.restore(before)
 
     def rows(
@@ -230,7 +230,7 @@ class RawTrace(ABC):
             yield
             connection.unregister(name)
             return
-        way = self._ways.get(request.table, QUICK)
+        way = self._ways.get(request.table, USUAL)
         with self._open(connection, name, request, view, way):
             yield
 

@@ -23,10 +23,8 @@ import adbc_driver_sqlite.dbapi
 import pyarrow as pa
 
 from nsysflow.errors import InputError
-from nsysflow.read.quick import PageTable, Stored
 from nsysflow.read.raw import (
     CAREFUL,
-    QUICK,
     Field,
     MixedTypesError,
     Presence,
@@ -35,8 +33,7 @@ from nsysflow.read.raw import (
     View,
     shaped,
 )
-from nsysflow.read.stream import Batches, Merged
-from nsysflow.read.tree import NotPlainError
+from nsysflow.read.stream import Merged
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +45,7 @@ _ROWS_WORTH_A_THREAD = 250_000
 # A crafted schema can make even a small question endless.
 _MOST_STEPS = 50_000_000
 # A virtual table has no root page: reading one would run code of the file's choosing.
-_TABLES = "SELECT name, rootpage FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0"
+_TABLES = "SELECT name FROM main.sqlite_master WHERE type = 'table' AND rootpage > 0"
 
 
 class SqliteTrace(RawTrace):
@@ -65,15 +62,12 @@ class SqliteTrace(RawTrace):
         self._counted: set[tuple[str, str]] = set()
         try:
             with self._catalogue() as catalogue:
-                roots = {_text(name): root for name, root in catalogue.execute(_TABLES)}
-                stored = {name: _columns(catalogue, name) for name in roots}
+                names = [_text(name) for (name,) in catalogue.execute(_TABLES)]
+                tables = {name.lower(): _presence(catalogue, name) for name in names}
                 self._encoding = _text(catalogue.execute("PRAGMA encoding").fetchone()[0])
         except sqlite3.Error as error:
             raise unreadable(file, error) from error
-        self._pages = {
-            name.lower(): PageTable(path, root, stored[name]) for name, root in roots.items()
-        }
-        super().__init__(file, {name.lower(): _presence(name, stored[name]) for name in roots})
+        super().__init__(file, tables)
 
     def filled(self, table: str) -> bool:
         """Return whether the table has a row."""
@@ -96,10 +90,8 @@ class SqliteTrace(RawTrace):
     ) -> Iterator[None]:
         if way == CAREFUL:
             self._count_strays(request)
-        sources = self._page_sources(request) if way == QUICK else []
-        if not sources:
-            statements = self._statements(request, careful=way == CAREFUL)
-            sources = [partial(self._batches, statement, request) for statement in statements]
+        statements = self._statements(request, careful=way == CAREFUL)
+        sources = [partial(self._batches, statement, request) for statement in statements]
         with Merged(request.schema(), sources) as merged:
             connection.register(name, merged.reader())
             try:
@@ -107,22 +99,9 @@ class SqliteTrace(RawTrace):
             finally:
                 connection.unregister(name)
                 view.rows = merged.rows
-                view.trouble = isinstance(merged.error, (MixedTypesError, NotPlainError))
+                view.trouble = isinstance(merged.error, MixedTypesError)
                 if isinstance(merged.error, (OSError, sqlite3.Error)):
                     view.failure = unreadable(self.file, merged.error)
-
-    def _page_sources(self, request: Request) -> list[Batches]:
-        """Return sources that decode the file themselves; none where SQLite must read the table."""
-        table = self._pages[request.table.lower()]
-        try:
-            sources = table.sources(request, self._threads)
-        except (NotPlainError, OSError, IndexError):
-            return []
-        return [partial(self._page_batches, source, request) for source in sources]
-
-    def _page_batches(self, source: Batches, request: Request) -> Iterator[pa.RecordBatch]:
-        for batch in source():
-            yield self._shaped(batch, request)
 
     def _shaped(self, batch: pa.RecordBatch, request: Request) -> pa.RecordBatch:
         return shaped(self._decoded(batch), request, self.strays)
@@ -254,17 +233,11 @@ def unreadable(file: str, error: Exception) -> InputError:
     )
 
 
-def _columns(catalogue: sqlite3.Connection, table: str) -> tuple[Stored, ...]:
+def _presence(catalogue: sqlite3.Connection, table: str) -> Presence:
     rows = catalogue.execute(f"PRAGMA main.table_xinfo({_quoted(table)})")
-    return tuple(
-        Stored(_text(name), _text(declared), default, key, hidden)
-        for _, name, declared, _, default, key, hidden in rows
-    )
-
-
-def _presence(table: str, columns: tuple[Stored, ...]) -> Presence:
     # Generated columns compute what a crafted file likes.
-    return Presence(table, {c.name.lower(): c.name for c in columns if not c.hidden})
+    names = [_text(name) for _, name, *_, hidden in rows if not hidden]
+    return Presence(table, {name.lower(): name for name in names})
 
 
 def _typed(wanted: Field) -> str:
