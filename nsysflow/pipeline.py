@@ -104,15 +104,24 @@ def analyse(out: OutDir, plan: Plan, made: Record) -> dict[str, Any]:
     if not labels:
         out.keep_only([], ["result.json", "index.html", "rank-*.html"])
         raise nothing_usable(made)
-    documents = {label: tasks.load(out.path / f"rank-{label}.json") for label in labels}
-    result = analysing.analyse_job(out.path, documents, table, made, plan.settings)
+    lanes = [lane for lane in table.lanes if lane.label not in errors]
+    result = analysing.analyse_job(_files(out), lanes, table, made, plan.settings)
     result = tasks.masked_result(result, table.hosts)
     outdir.write_text(out.path / "result.json", outdir.json_text(result))
     return result
 
 
+def _files(out: OutDir) -> analysing.Files:
+    def write(lane: rank.Lane, document: dict[str, Any]) -> None:
+        outdir.write_text(out.path / f"rank-{lane.label}.json", outdir.json_text(document))
+
+    return analysing.Files(
+        out.store, lambda lane: tasks.load(tasks.lane_document(out.store, lane)), write
+    )
+
+
 def analyse_shard(out: OutDir, plan: Plan, made: Record) -> list[str]:
-    """Write the documents of this shard's lanes only; return the status of each lane."""
+    """Measure this shard's lanes only, into the store; return the status of each lane."""
     table = _table(out, plan, made)
     errors = _analyse_lanes(out, plan, made, table)
     mine = [table.lanes[position] for position in plan.mine(len(table.lanes))]

@@ -20,6 +20,7 @@ from nsysflow.resources import walk
 from nsysflow.settings import Limits, Settings
 
 KEYS = "keys"
+ACROSS = ("alignment", "collectives", "stragglers", "walk", "pipeline", "findings")
 
 
 def convert_input(
@@ -49,12 +50,17 @@ def drop_other_traces(store: Path, known: set[str]) -> None:
 def analyse_lane(
     store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings, limits: Limits
 ) -> str:
-    """Write ``rank-<label>.json`` unless it is there already; return ``made`` or ``kept``."""
-    target = store.parent / f"rank-{lane.label}.json"
-    note = store / KEYS / target.name
+    """Write the lane's own document into the store unless it is there; return ``made`` or ``kept``.
+
+    The job adds what lies across ranks and writes ``rank-<label>.json`` from it.
+    """
+    target = lane_document(store, lane)
+    note = store / KEYS / f"rank-{lane.label}.json"
     key = _lane_key(store, lane, hosts, settings)
     if _json(note) == {"key": key, "document": _digest(target)}:
         return "kept"
+    # What an interrupt leaves is not taken for whole, whatever the settings then.
+    note.unlink(missing_ok=True)
     masker = Masker(hosts)
     document = masked(analyse.analyse_lane(store, lane, settings, limits), masker)
     # A label is a file name too: it was made fit to be shown when it was made.
@@ -66,12 +72,19 @@ def analyse_lane(
     return "made"
 
 
+def lane_document(store: Path, lane: rank.Lane) -> Path:
+    """Return where a lane's own document lies."""
+    return analyse.lane_folder(store, lane) / "document.json"
+
+
 def masked_result(result: dict[str, Any], hosts: dict[str, str]) -> dict[str, Any]:
     """Return ``result.json`` fit to be shown; labels, pages and file names of ours stay."""
     masker = Masker(hosts)
     shown = masked(result, masker)
     for row, original in zip(shown["ranks"], result["ranks"], strict=True):
         row |= {name: original[name] for name in ("label", "page", "result")}
+    # Made of labels and of texts that were masked with their lane.
+    shown |= {name: result[name] for name in ACROSS}
     shown["masked"] = masker.count
     return shown
 

@@ -1,6 +1,6 @@
 """Lanes, then the job: ordered SQL over the store, judged into result documents."""
 
-from nsysflow.analyse.job import analyse_job
-from nsysflow.analyse.lane import analyse_lane
+from nsysflow.analyse.job import Files, analyse_job
+from nsysflow.analyse.lane import analyse_lane, lane_folder
 
-__all__ = ["analyse_job", "analyse_lane"]
+__all__ = ["Files", "analyse_job", "analyse_lane", "lane_folder"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from nsysflow.analyse.facts import Facts
@@ -31,22 +32,26 @@ def sections(work: Workspace, facts: Facts) -> dict[str, Any]:
     phase = dict.fromkeys(PHASES, 0) | {row["phase"]: row["ns"] for row in work.rows("phases")}
     phase["unknown"] = sum(compute.values()) - sum(phase.values())
     found = {"idle": idle, "exposed_comm": exposed, "compute": compute, "phase": phase}
+    levels = {"window_ns": facts.window_ns, "graph_opaque": facts.total("graph_opaque")}
     return {
         "causes": found,
-        "attribution": _attribution(facts, found),
-        "categories": _categories(facts, found, _input_ns(work)),
+        "attribution": attribution(levels, found),
+        "categories": categories(levels, found, _input_ns(work)),
     }
 
 
-def _attribution(facts: Facts, causes: dict[str, dict[str, int]]) -> dict[str, Any]:
+def attribution(
+    levels: Mapping[str, int], causes: Mapping[str, Mapping[str, int]]
+) -> dict[str, Any]:
+    """Return how much of the kept steps stays unexplained; ``levels`` are their buckets."""
     exposed = causes["exposed_comm"]
     unknown = (
         causes["idle"]["idle_unattributed"]
         + exposed["unsplit_gated"]
         + exposed["unsplit_host_late"]
-        + facts.total("graph_opaque")
+        + levels["graph_opaque"]
     )
-    share = frac(unknown, facts.window_ns)
+    share = frac(unknown, levels["window_ns"])
     verdict = "good" if share is not None and share <= COMPLETE_FRAC else "incomplete"
     return {
         "status": "ok",
@@ -60,7 +65,10 @@ def _input_ns(work: Workspace) -> int:
     return sum(row["copy_ns"] for row in work.rows("data_loading"))
 
 
-def _categories(facts: Facts, causes: dict[str, dict[str, int]], input_ns: int) -> dict[str, Any]:
+def categories(
+    levels: Mapping[str, int], causes: Mapping[str, Mapping[str, int]], input_ns: int
+) -> dict[str, Any]:
+    """Return the time of each category; ``input_ns`` of exposed copies counts as data loading."""
     idle, exposed = causes["idle"], causes["exposed_comm"]
     parts = dict.fromkeys(CATEGORIES, 0)
     parts["kernel_efficiency"] = sum(causes["compute"].values()) - causes["phase"]["recompute"]
@@ -70,8 +78,8 @@ def _categories(facts: Facts, causes: dict[str, dict[str, int]], input_ns: int) 
     parts["stragglers"] = exposed["wait_gated"] + exposed["wait_host_late"]
     parts["host_overhead"] = sum(idle[cause] for cause in HOST_OVERHEAD)
     parts["data_loading"] = idle["data_loading"] + input_ns
-    parts["measurement"] = facts.window_ns - sum(parts.values())
-    shares = fracs([parts[name] for name in CATEGORIES], facts.window_ns)
+    parts["measurement"] = levels["window_ns"] - sum(parts.values())
+    shares = fracs([parts[name] for name in CATEGORIES], levels["window_ns"])
     return {
         name: {"ns": parts[name], "frac": share, "finding": None}
         for name, share in zip(CATEGORIES, shares, strict=True)

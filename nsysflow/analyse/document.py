@@ -49,12 +49,25 @@ def rank_document(
         "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
     causes.check(document)
-    world = (capture.get("rank_evidence") or {}).get("world_size")
+    judge(
+        document, settings, (capture.get("rank_evidence") or {}).get("world_size"), alone=lane.alone
+    )
+    return document
+
+
+def judge(document: dict[str, Any], settings: Settings, world: int | None, *, alone: bool) -> None:
+    """Fill in what follows from the measured sections: MFU, findings, the card of each category.
+
+    Args:
+        document: a rank document; changed in place.
+        settings: the run's settings.
+        world: the number of ranks that the capture tells of.
+        alone: the run has no other lane.
+    """
     document["mfu"] = lane_section(document, settings.model, settings.gpu, world)
-    document["findings"] = findings(document, alone=lane.alone)
+    document["findings"] = findings(document, alone=alone)
     for name, part in document["categories"].items():
         part["finding"] = _first_card(document["findings"], name)
-    return document
 
 
 def _first_card(found: list[dict[str, Any]], category: str) -> str | None:

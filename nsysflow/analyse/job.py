@@ -2,92 +2,193 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
-from nsysflow.analyse.document import NOT_BUILT
+from nsysflow.analyse.compose import compose
+from nsysflow.analyse.lane import lane_folder
+from nsysflow.job import bubble
+from nsysflow.job.clocks import Capture
+from nsysflow.job.findings import job_findings
+from nsysflow.job.lanes import job_lane
+from nsysflow.job.sections import across
+from nsysflow.job.shares import lane_share, transfers
+from nsysflow.job.study import Study, study
 from nsysflow.mfu import job_section
 from nsysflow.model import CATEGORIES, SCHEMA
 from nsysflow.shares import fracs, median_ns
 
 if TYPE_CHECKING:
-    from nsysflow.rank import RankTable
+    from nsysflow.rank import Lane, RankTable
     from nsysflow.record import Record
     from nsysflow.settings import Settings
 
+Document = dict[str, Any]
+
 MOST_BINS = 512
+# What the job needs of a rank document at any one time; the rest may be large.
+_LIGHT = (
+    "lane", "steps", "buckets", "causes", "categories", "kernels", "mfu", "findings", "overlap",
+)  # fmt: skip
+_EMPTY: dict[str, Document] = {
+    "alignment": {"method": None, "residual_ns": None, "offsets": []},
+    "collectives": {"matched_frac": None, "groups": []},
+    "stragglers": {"total": 0, "shown": 0, "items": []},
+    "walk": {"steps": [], "step_ns": None, "items": []},
+    "pipeline": {},
+}
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the documents of lanes come from and go to; ``read`` gives a lane's own document."""
+
+    store: Path
+    read: Callable[[Lane], Document]
+    write: Callable[[Lane, Document], None]
 
 
 def analyse_job(
-    out: Path,
-    documents: Mapping[str, dict[str, Any]],
-    table: RankTable,
-    made: Record,
-    settings: Settings,
-) -> dict[str, Any]:
-    """Return ``result.json`` from the documents of the lanes, in the order of the rank table."""
-    del out
-    lanes = [lane for lane in table.lanes if lane.label in documents]
-    several = table.several_jobs
+    files: Files, lanes: Sequence[Lane], table: RankTable, made: Record, settings: Settings
+) -> Document:
+    """Write the documents of ``lanes``, each with its share of the job; return ``result.json``.
+
+    Documents are read one at a time: the job never holds all of them whole.
+    """
+    reason = _not_one_job(lanes, table)
+    if reason:
+        light = [_pass_on(files, lane) for lane in lanes]
+        sections = {name: reason | empty for name, empty in _EMPTY.items()}
+        found = job_findings(light, None)
+    else:
+        light, sections, found = _across(files, lanes, table, settings)
     return {
         "schema": SCHEMA,
         "tool": {"version": __version__},
-        "run": {
-            "name": made.name,
-            "inputs": [state.document() for state in made.states],
-            "notes": [*made.notes, *table.notes],
-            "ranks_expected": table.ranks_expected,
-            "ranks_usable": _usable(documents),
-            "missing_ranks": table.missing_ranks,
-            "conflicts": list(table.conflicts),
-            "several_jobs": several,
-        },
-        "ranks": [_rank(documents[lane.label]) for lane in lanes],
-        "alignment": _cross(several, lanes) | {"method": None, "residual_ns": None, "offsets": []},
-        "collectives": _cross(several, lanes) | {"matched_frac": None, "groups": []},
-        "stragglers": _cross(several, lanes) | {"items": []},
-        "walk": _cross(several, lanes) | {"steps": [], "step_ns": None, "items": []},
-        "categories": _categories(list(documents.values())),
+        "run": _run(light, table, made),
+        "ranks": [_rank(document) for document in light],
+        **sections,
+        "categories": _categories(light, found),
         "mfu": job_section(
-            [documents[lane.label] for lane in lanes],
-            settings.model,
-            settings.gpu,
-            table.ranks_expected,
-            several,
+            light, settings.model, settings.gpu, table.ranks_expected, table.several_jobs
         ),
-        "findings": [],
+        "findings": found,
     }
 
 
-def _usable(documents: Mapping[str, dict[str, Any]]) -> int:
+def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
+    return {
+        "name": made.name,
+        "inputs": [state.document() for state in made.states],
+        "notes": [*made.notes, *table.notes],
+        "ranks_expected": table.ranks_expected,
+        "ranks_usable": _usable(light),
+        "missing_ranks": table.missing_ranks,
+        "conflicts": list(table.conflicts),
+        "several_jobs": table.several_jobs,
+    }
+
+
+def _not_one_job(lanes: Sequence[Lane], table: RankTable) -> Document | None:
+    if table.several_jobs:
+        reason = f"several jobs in one folder: {table.several_jobs}"
+        return {"status": "withheld", "reason": reason}
+    if len(lanes) == 1:
+        return {"status": "not_applicable", "reason": "one lane"}
+    if len(_unclaimed(lanes, table)) < 2:  # noqa: PLR2004 - nothing lies across one lane
+        return {"status": "withheld", "reason": "every rank but one is claimed by several lanes"}
+    return None
+
+
+def _unclaimed(lanes: Sequence[Lane], table: RankTable) -> list[Lane]:
+    """Lanes that no other disputes the rank of."""
+    disputed = {label for conflict in table.conflicts for label in conflict["labels"]}
+    return [lane for lane in lanes if lane.label not in disputed]
+
+
+def _pass_on(files: Files, lane: Lane) -> Document:
+    document = files.read(lane)
+    files.write(lane, document)
+    return _lighter(document)
+
+
+def _lighter(document: Document) -> Document:
+    return {name: document[name] for name in _LIGHT}
+
+
+def _across(
+    files: Files, lanes: Sequence[Lane], table: RankTable, settings: Settings
+) -> tuple[list[Document], dict[str, Document], list[Document]]:
+    mine = _unclaimed(lanes, table)
+    traces = list(dict.fromkeys(lane.trace for lane in mine))
+    captures = [_capture(files.store / trace) for trace in traces]
+    job_lanes, shown = [], []
+    for lane in mine:
+        document = files.read(lane)
+        folder = lane_folder(files.store, lane)
+        job_lanes.append(job_lane(document, traces.index(lane.trace), folder))
+        shown.append(document["lane"])
+    files_of = {job.trace: lane["file"] for job, lane in zip(job_lanes, shown, strict=True)}
+    clocks = [_clock(capture, files_of[k]) for k, capture in enumerate(captures)]
+    found = study(job_lanes, clocks, missing=bool(table.missing_ranks))
+    moved = transfers(found)
+    place = {lane.label: k for k, lane in enumerate(mine)}
+    light = []
+    for lane in lanes:
+        document = files.read(lane)
+        if lane.label in place:
+            world = (captures[traces.index(lane.trace)].get("rank_evidence") or {}).get(
+                "world_size"
+            )
+            compose(document, lane_share(found, place[lane.label], moved), settings, world)
+        files.write(lane, document)
+        light.append(_lighter(document))
+    judged = across(found, clocks, moved, _missing(table))
+    sections = judged.sections | {"pipeline": _pipeline(found, light, place)}
+    return light, sections, job_findings(light, sections)
+
+
+def _pipeline(found: Study, light: Sequence[Document], place: dict[str, int]) -> Document:
+    mine = [document for document in light if document["lane"]["label"] in place]
+    return bubble.section(found, mine)
+
+
+def _capture(trace: Path) -> Document:
+    content: Document = json.loads((trace / "capture.json").read_text(encoding="utf-8"))
+    return content
+
+
+def _clock(capture: Document, file: str) -> Capture:
+    first, last = capture.get("start_ns"), capture.get("end_ns")
+    span = last - first if first is not None and last is not None else 0
+    return Capture(file, capture.get("utc_start_ns"), span)
+
+
+def _missing(table: RankTable) -> str | None:
+    if not table.missing_ranks:
+        return None
+    count = len(table.missing_ranks)
+    of = f" of {table.ranks_expected}" if table.ranks_expected else ""
+    return f"{count}{of} ranks are not in this report: who comes last may be one of them"
+
+
+def _usable(documents: Sequence[Document]) -> int:
     """Count each known rank once, and every lane whose rank is unknown."""
-    ranks = [document["lane"]["rank"] for document in documents.values()]
+    ranks = [document["lane"]["rank"] for document in documents]
     return len({rank for rank in ranks if rank is not None}) + ranks.count(None)
 
 
-def _cross(several: str | None, lanes: Sequence[object]) -> dict[str, Any]:
-    if several:
-        return {"status": "withheld", "reason": f"several jobs in one folder: {several}"}
-    if len(lanes) == 1:
-        return {"status": "not_applicable", "reason": "one lane"}
-    return dict(NOT_BUILT)
-
-
-def _rank(document: dict[str, Any]) -> dict[str, Any]:
+def _rank(document: Document) -> Document:
     lane, steps = document["lane"], document["steps"]
     label = lane["label"]
     findings = document["findings"]
-    return {
-        "label": label,
-        "rank": lane["rank"],
-        "rank_source": lane["rank_source"],
-        "file": lane["file"],
-        "host": lane["host"],
-        "pid": lane["pid"],
-        "device": lane["device"],
+    names = ("label", "rank", "rank_source", "file", "host", "pid", "device")
+    return {name: lane[name] for name in names} | {
         "gpu_name": lane["gpu"]["name"] if lane["gpu"] else None,
         "page": f"rank-{label}.html",
         "result": f"rank-{label}.json",
@@ -109,11 +210,14 @@ def _bins(lengths: list[int]) -> list[int]:
     return [median_ns(lengths[a:b]) or 0 for a, b in pairwise(edges)]
 
 
-def _categories(documents: Sequence[dict[str, Any]]) -> dict[str, Any]:
+def _categories(documents: Sequence[Document], found: Sequence[Document]) -> Document:
     """Sum the categories over the lanes: shares of all their kept time."""
     totals = [sum(d["categories"][name]["ns"] for d in documents) for name in CATEGORIES]
-    shares = fracs(totals)
+    cards: dict[str, str] = {}
+    for finding in found:
+        if finding["status"] == "opportunity":
+            cards.setdefault(finding["category"], finding["id"])
     return {
-        name: {"ns": ns, "frac": share, "finding": None}
-        for name, ns, share in zip(CATEGORIES, totals, shares, strict=True)
+        name: {"ns": ns, "frac": share, "finding": cards.get(name)}
+        for name, ns, share in zip(CATEGORIES, totals, fracs(totals), strict=True)
     }

@@ -17,7 +17,11 @@ def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
     items = document["steps"]["items"]
     lengths = [i["end_ns"] - i["start_ns"] for i in items if i["kept"] and not i["outlier"]]
     lane = Lane(document, alone, tuple(lengths))
-    found = [finding(question, lane) for question in QUESTIONS]
+    return in_order([finding(question, lane) for question in QUESTIONS])
+
+
+def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return findings as pages show them: cards by bound, then the rest by status."""
     return sorted(
         found, key=lambda f: (_ORDER[f["status"]], -(f["bound_ns_per_step"] or 0), f["id"])
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsysflow.job.instances import Members, medians
-from nsysflow.job.lanes import OP, Ints, JobLane, Ops
+from nsysflow.job.lanes import OP, Flags, Ints, JobLane, Ops
 
 SYNCHRONISING = [
     OP[name] for name in ("all_reduce", "all_gather", "reduce_scatter", "all_to_all", "barrier")
@@ -42,6 +42,7 @@ class Clocks:
     """Offsets of every file, ``t_job = t + offset (+ slope * (t - middle))``.
 
     ``part`` numbers the connected groups of files: times of different parts are not compared.
+    ``known`` files have a session start, ``tells`` are those whose offset means something.
     ``sigma_ns`` is 1.4826 x the median absolute residual of ends.
     """
 
@@ -55,7 +56,8 @@ class Clocks:
     p95_ns: int | None = None
     samples: int = 0
     reason: str | None = None
-    known: npt.NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    known: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+    tells: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
 
     def to_job(self, trace: Ints, time: Ints) -> Ints:
         """Return times of files on the job's time line."""
@@ -96,6 +98,7 @@ def align(
     part = _parts(count, sample, row_trace, trace)
     found = _clocks(count, start, part, captures)
     if not len(sample.first):
+        _centre(found, lanes)
         return _unfitted(found, captures)
     end, begin = ops["end_ns"][sample.op], ops["start_ns"][sample.op]
     found.offset = _fit(sample, row_trace, end, found.offset)
@@ -127,8 +130,9 @@ def _clocks(count: int, start: Ints, part: Ints, captures: Sequence[Capture]) ->
 def _one_clock(ops: Ops, trace: Ints, members: Members) -> Clocks:
     zero = np.zeros(1, np.int64)
     found = Clocks(
-        "same_clock", "one file, one clock", zero, zero, np.zeros(1), zero, known=np.array([True])
-    )
+        "same_clock", "one file, one clock", zero, zero, np.zeros(1), zero,
+        known=np.array([True]), tells=np.array([True]),
+    )  # fmt: skip
     sample = _sample(ops, trace, members)
     if len(sample.first):
         _quality(found, sample, trace[ops["lane"][sample.op]], ops["end_ns"][sample.op])
@@ -266,10 +270,13 @@ def _centre(found: Clocks, lanes: Sequence[JobLane]) -> None:
         held.setdefault(int(found.part[lane.trace]), []).append(lane)
     largest = max(held.values(), key=len)
     base = int(found.offset[largest[0].trace])
+    main = found.part == found.part[largest[0].trace]
+    found.tells = main.copy()
     for part, mine in held.items():
         together = found.part == part
-        if found.known[together].all() and found.known[[lane.trace for lane in largest]].all():
+        if found.known[together | main].all():
             found.offset[together] -= base
+            found.tells |= together
         else:
             found.offset[together] -= int(found.offset[mine[0].trace])
 

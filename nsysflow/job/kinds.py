@@ -14,6 +14,7 @@ KINDS = ("tp", "dp", "fsdp", "pp", "ep", "cp", "unknown")
 # A tensor-parallel group is busy from early in the step on; gradients come at its end.
 EARLY = 0.4
 MANY_PER_STEP = 4
+FEW_GATHERS = 2
 # Gradient norms and flags are no gradients.
 SMALL_BYTES = 4_096
 # Lanes do the same work if no more than this share of it is in kernels that the other lacks.
@@ -22,11 +23,16 @@ OTHER_KERNELS = 0.05
 
 @dataclass(frozen=True)
 class Traffic:
-    """What runs on a group in the kept steps: counts per step by op, first place in the step."""
+    """What runs on a group in the kept steps.
+
+    ``per_step`` counts by op; ``early`` how far into the step the first of an op begins;
+    ``gathers_first`` the all-gathers before a step's first reduce-scatter.
+    """
 
     per_step: dict[int, float]
     early: dict[int, float]
     most_bytes: int
+    gathers_first: float
 
 
 def kinds(ops: Ops, lanes: Sequence[JobLane], found: Matching) -> list[str]:
@@ -52,7 +58,18 @@ def _traffic(ops: Ops, lane: JobLane, own: Ints) -> Traffic:
     op = ops["op"][own]
     per_step = {int(code): float((op == code).sum()) / steps for code in np.unique(op)}
     early = {int(code): _typical_first(places, op == code) for code in np.unique(op)}
-    return Traffic(per_step, early, int(ops["bytes"][own].max()) if len(own) else -1)
+    most = int(ops["bytes"][own].max()) if len(own) else -1
+    return Traffic(per_step, early, most, _gathers_first(places[0], op))
+
+
+def _gathers_first(at: Ints, op: Ints) -> float:
+    counts = []
+    for step in np.unique(at):
+        mine = op[at == step]
+        scatters = np.flatnonzero(mine == OP["reduce_scatter"])
+        if len(scatters):
+            counts.append(int((mine[: scatters[0]] == OP["all_gather"]).sum()))
+    return float(np.median(counts)) if counts else 0.0
 
 
 def _places(lane: JobLane, start: Ints) -> tuple[Ints, np.ndarray]:
@@ -79,7 +96,9 @@ def _kind(traffic: Traffic, members: int) -> str:
     if ops == {OP["all_to_all"]}:
         return "ep"
     if ops >= {gather, scatter}:
-        return "tp" if traffic.early[scatter] < EARLY else "fsdp"
+        # Sharded parameters are gathered layer after layer before the first gradient is reduced.
+        few = traffic.gathers_first <= FEW_GATHERS
+        return "tp" if few and traffic.early[scatter] < EARLY else "fsdp"
     if ops <= {reduce, scatter} and ops:
         count = sum(traffic.per_step.values())
         if count >= MANY_PER_STEP and min(traffic.early.values()) < EARLY:

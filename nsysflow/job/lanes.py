@@ -22,6 +22,7 @@ NONE = -1
 NEVER = np.iinfo(np.int64).min
 OP = {name: code for code, name in enumerate(COLLECTIVE_OPS)}
 MOST_KERNELS = 60
+SOURCES = ("payload", "nvtx", "kernel_name")
 _NUMBERS = ("op_no", "start_ns", "end_ns", "order_ns")
 _OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step")
 
@@ -94,6 +95,7 @@ def read_ops(lanes: Sequence[JobLane]) -> Ops:
     column |= {name: _ints(both, name, NONE) for name in _OPTIONAL}
     column["number"] = _ints(both, "number", NEVER)
     column["op"] = _codes(both["op"], OP)
+    column["source"] = _codes(both["op_source"], {name: k for k, name in enumerate(SOURCES)})
     comm = both["comm"].combine_chunks().dictionary_encode()
     comms = tuple(comm.dictionary.to_pylist())
     column["comm"] = np.asarray(comm.indices.fill_null(NONE), dtype=np.int64)
@@ -109,7 +111,7 @@ def _ints(table: pa.Table, name: str, missing: int = 0) -> Ints:
 
 def _codes(column: pa.ChunkedArray, codes: dict[str, int]) -> Ints:
     encoded = column.combine_chunks().dictionary_encode()
-    named = [codes.get(name, codes["generic"]) for name in encoded.dictionary.to_pylist()]
+    named = [codes[name] for name in encoded.dictionary.to_pylist()]
     return np.array(named, np.int64)[np.asarray(encoded.indices, dtype=np.int64)]
 
 

@@ -11,7 +11,7 @@ from nsysflow.job.clocks import Capture, Clocks, align
 from nsysflow.job.exposed import Exposed, cut, read_exposed
 from nsysflow.job.instances import Members
 from nsysflow.job.kinds import kinds, peers, stages
-from nsysflow.job.lanes import NONE, OP, Flags, Ints, JobLane, Ops, read_ops
+from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops, read_ops
 from nsysflow.job.matching import Matching, anchors, by_communicator
 from nsysflow.job.streams import by_stream
 from nsysflow.job.waits import Waits, split
@@ -24,8 +24,8 @@ MATCHED = 0.80
 class Study:
     """The job's collectives, clocks and waits; ``first_op`` is where each lane's ops begin.
 
-    ``kind`` per group; ``stage`` and ``peer`` per lane (equal ``peer``: same work);
-    ``matched_frac`` None without anything to match.
+    ``kind`` per group; ``stage`` and ``peer`` per lane (equal ``peer``: same work); ``matched``
+    counts the matched collectives of the common kept steps and all of them.
     """
 
     lanes: tuple[JobLane, ...]
@@ -40,18 +40,13 @@ class Study:
     peer: tuple[int, ...]
     first_op: Ints
     bubble: Flags
-    matched_frac: tuple[int, int]
-
-    @property
-    def matchable(self) -> int:
-        """Collectives that have counterparts elsewhere."""
-        return self.matched_frac[1]
+    matched: tuple[int, int]
 
     @property
     def trusted(self) -> bool:
         """Whether enough is matched for claims across ranks."""
-        matched, all_ops = self.matched_frac
-        return all_ops > 0 and matched >= MATCHED * all_ops
+        matched, whole = self.matched
+        return whole > 0 and matched >= MATCHED * whole
 
     def exposed(self, lane: int) -> tuple[Exposed, Ints]:
         """Return a lane's exposed communication, cut into parts."""
@@ -71,18 +66,20 @@ def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: boo
     by_stream(ops, lanes, anchor, found)
     members = Members.of(found, ops)
     clocks = align(ops, lanes, members, captures)
-    waits = split(ops, lanes, found, members, clocks, missing)
+    trace = np.array([lane.trace for lane in lanes], np.int64)
+    waits = split(ops, trace[ops["lane"]], found, members, clocks, missing=missing)
     kind = kinds(ops, lanes, found)
     stage = stages(lanes, found, kind)
-    if not _trusted(ops, anchor, found, lanes):
-        waits.until[:] = np.iinfo(np.int64).min
+    matched = _matched(ops, anchor, found)
+    if matched[0] < MATCHED * matched[1]:
+        waits.until[:] = NEVER
     is_pipeline = np.array([name == "pp" for name in kind] or [False])
     group = np.where(found.instance != NONE, found.group[found.instance] if found.count else 0, 0)
     bubble = (found.instance != NONE) & is_pipeline[group] & (ops["op"] == OP["send_recv"])
     first = np.searchsorted(ops["lane"], np.arange(len(lanes)))
     return Study(
         tuple(lanes), ops, anchor, found, members, clocks, waits, tuple(kind), tuple(stage),
-        tuple(peers(lanes, stage)), first, bubble, _matched(ops, anchor, found),
+        tuple(peers(lanes, stage)), first, bubble, matched,
     )  # fmt: skip
 
 
@@ -94,9 +91,3 @@ def _matched(ops: Ops, anchor: Ints, found: Matching) -> tuple[int, int]:
     shared = steps[count == len(np.unique(pairs[1]))]
     inside = some & np.isin(anchor, shared) if len(shared) else some
     return int((inside & (found.instance != NONE)).sum()), int(inside.sum())
-
-
-def _trusted(ops: Ops, anchor: Ints, found: Matching, lanes: Sequence[JobLane]) -> bool:
-    del lanes
-    matched, total = _matched(ops, anchor, found)
-    return total > 0 and matched >= MATCHED * total

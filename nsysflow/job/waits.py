@@ -47,16 +47,14 @@ class Waits:
 
 
 def split(
-    ops: Ops, lanes: Sequence[JobLane], found: Matching, members: Members, clocks: Clocks,
-    missing: bool,
-) -> Waits:  # fmt: skip
-    """Split all ops; ``missing``: ranks of the job are not here.
+    ops: Ops, trace: Ints, found: Matching, members: Members, clocks: Clocks, *, missing: bool
+) -> Waits:
+    """Split all ops; ``trace`` is the file of every op, ``missing``: ranks of the job are not here.
 
     An instance counts as complete if as many members are here as its communicator has; where that
     is not known, if no rank of the job is missing.
     """
     complete = _complete(found, members, missing)
-    trace = np.array([lane.trace for lane in lanes], np.int64)[ops["lane"]]
     until, for_op = np.full(len(ops), NEVER, np.int64), np.full(len(ops), NONE, np.int64)
     late, last = np.zeros(len(ops), np.int64), np.zeros(len(ops), np.bool_)
     floor = 0 if clocks.status == "same_clock" else SURE * (clocks.sigma_ns or 0)

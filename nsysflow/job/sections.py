@@ -1,0 +1,183 @@
+"""The cross-rank sections of the result document, or why they are withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nsysflow.job.clocks import Capture
+from nsysflow.job.communicators import groups
+from nsysflow.job.lanes import Ints
+from nsysflow.job.steps import Common, common_steps, runs
+from nsysflow.job.stragglers import Suspect, least_ns, suspects
+from nsysflow.job.study import MATCHED, Study
+from nsysflow.job.walk import Walk, walk
+from nsysflow.job.why import why
+from nsysflow.shares import frac, mean_ns
+
+Section = dict[str, Any]
+LIST_ROWS = 200
+
+
+@dataclass(frozen=True)
+class Across:
+    """What is said across ranks. ``walk_found`` None where nothing could be walked."""
+
+    sections: dict[str, Section]
+    common: Common
+    walk_found: Walk | None
+    late: tuple[Suspect, ...]
+
+
+def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str | None) -> Across:
+    """Judge the study; ``missing`` says which ranks of the job are not here."""
+    common = common_steps(study.lanes)
+    reason = _untrusted(study)
+    walked = _unwalkable(study, common, reason, missing)
+    found = None if walked else walk(study, runs(common))
+    unknown = walked or _unclear(study, common)
+    late = [] if unknown else suspects(study, common)
+    sections = {
+        "alignment": _alignment(study, captures),
+        "collectives": _collectives(study, moved, reason),
+        "stragglers": _withheld(unknown, total=0, shown=0, items=[])
+        if unknown
+        else _stragglers(study, common, late),
+        "walk": _withheld(walked, steps=[], step_ns=None, items=[])
+        if found is None
+        else _walk(study, found),
+    }
+    return Across(sections, common, found, tuple(late))
+
+
+def _withheld(reason: str | None, **empty: object) -> Section:
+    return {"status": "withheld", "reason": reason, **empty}
+
+
+def _untrusted(study: Study) -> str | None:
+    matched, whole = study.matched
+    if not whole or matched >= MATCHED * whole:
+        return None
+    share = 100 * matched / whole
+    return f"matched {share:.0f} % of the collectives, less than {100 * MATCHED:.0f} %"
+
+
+def _unwalkable(
+    study: Study, common: Common, untrusted: str | None, missing: str | None
+) -> str | None:
+    if not study.matched[1]:
+        return "no collectives that run on several ranks were recorded in the kept steps"
+    if untrusted or missing:
+        return untrusted or missing
+    if study.clocks.status not in ("same_clock", "aligned"):
+        return study.clocks.reason or "the clocks of the files are not aligned"
+    if len(np.unique(study.clocks.part)) > 1:
+        return "the ranks fall into groups without a common collective"
+    if not common.numbers:
+        return "no step was kept on every rank"
+    if not study.waits.complete.any():
+        return "no communicator has all its members in this report"
+    return None
+
+
+def _unclear(study: Study, common: Common) -> str | None:
+    """Clocks that hide a hundredth of a step hide stragglers; balanced ranks hide nothing."""
+    sigma = study.clocks.sigma_ns or 0
+    if study.waits.by_arrival or study.waits.floor_ns <= least_ns(study, common) - 1:
+        return None
+    return f"the clocks agree to {sigma} ns only: too little to tell who came last"
+
+
+def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
+    clocks = study.clocks
+    told = clocks.status != "not_aligned"
+    section: Section = {
+        "status": clocks.status,
+        "method": clocks.method or None,
+        "residual_ns": clocks.sigma_ns,
+        "p95_ns": clocks.p95_ns if clocks.sigma_ns is not None else None,
+        "samples": clocks.samples,
+        "offsets": [
+            {
+                "file": capture.file,
+                "offset_ns": int(clocks.offset[k]) if told and clocks.tells[k] else None,
+                "drift_ppb": round(clocks.slope[k] * 1e9) if clocks.slope[k] else None,
+            }
+            for k, capture in enumerate(captures)
+        ],
+    }
+    return section if told else section | {"reason": clocks.reason}
+
+
+def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
+    matched, whole = study.matched
+    if not whole:
+        reason = "no collectives that run on several ranks were recorded in the kept steps"
+        return {"status": "not_applicable", "reason": reason, "matched_frac": None, "groups": []}
+    share = frac(matched, whole)
+    if untrusted:
+        return _withheld(untrusted, matched_frac=share, groups=[])
+    how = "arrivals" if study.waits.by_arrival else "durations"
+    return {
+        "status": "ok",
+        "matched_frac": share,
+        "split_by": how,
+        "groups": groups(study, moved)[:LIST_ROWS],
+    }
+
+
+def _stragglers(study: Study, common: Common, late: Sequence[Suspect]) -> Section:
+    items = []
+    for each in late[:LIST_ROWS]:
+        cause, evidence = why(study, common, each)
+        lane = study.lanes[each.lane]
+        items.append(
+            {
+                "label": lane.label,
+                "rank": lane.rank,
+                "verdict": each.verdict,
+                "last_frac": frac(*each.last_frac) or 0.0,
+                "median_late_ns": each.median_late_ns,
+                "gain_bound_ns_per_step": each.gain_ns,
+                "cause": cause,
+                "evidence": [_where(study, common, each), *evidence],
+            }
+        )
+    return {"status": "ok", "total": len(late), "shown": len(items), "items": items}
+
+
+def _where(study: Study, common: Common, each: Suspect) -> str:
+    group = study.found.groups[each.group]
+    name = group.name or "a communicator without an id"
+    return (
+        f"last in {len(each.steps)} of {len(common.numbers)} steps among the "
+        f"{len(group.lanes)} ranks of {name} ({study.kind[each.group]})"
+    )
+
+
+def _walk(study: Study, found: Walk) -> Section:
+    steps = len(found.numbers)
+    step_ns = mean_ns(found.total_ns, steps) or 0
+    keys = sorted(found.charge, key=lambda key: (key[0], key[1], key[2] or ""))
+    per_step = _share_out([found.charge[key] for key in keys], step_ns)
+    items = [
+        {"label": study.lanes[lane].label, "bucket": bucket, "cause": cause, "ns": ns}
+        for (lane, bucket, cause), ns in zip(keys, per_step, strict=True)
+        if ns
+    ]
+    return {"status": "ok", "steps": list(found.numbers), "step_ns": step_ns, "items": items}
+
+
+def _share_out(parts: Sequence[int], whole: int) -> list[int]:
+    """Scale parts down so that they sum to ``whole`` exactly, by largest remainder."""
+    total = sum(parts)
+    if not total:
+        return [0] * len(parts)
+    floors = [part * whole // total for part in parts]
+    order = sorted(range(len(parts)), key=lambda k: (-(parts[k] * whole % total), k))
+    for k in order[: whole - sum(floors)]:
+        floors[k] += 1
+    return floors
