@@ -14,7 +14,7 @@ from nsysflow.analyse.exposure import cut_exposed
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
-from nsysflow.analyse.stepping import Device, choose_steps
+from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
 from nsysflow.errors import InputError
@@ -24,8 +24,6 @@ from nsysflow.settings import Limits, Settings
 if TYPE_CHECKING:
     from nsysflow.rank import Lane
 
-# The user's own patterns, by the cause they stand for.
-USER_PATTERNS = ("checkpoint", "eval", "loader", "logging")
 CAUSE_ROWS = [{"place": place, "cause": cause} for place, cause in enumerate(HOST_CAUSES)]
 
 
@@ -78,11 +76,12 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
             hint="delete the store and run nsysflow convert again",
         )
     device = Device(_process(capture, lane.lane), span, _primary_stream(work))
+    lanes = _lanes(capture, device.process)
+    look_at_host(work, device.process, lanes, settings)
     steps = choose_steps(work, device, settings, capture)
     shift = slice_shift(_reach(span, steps))
-    lanes = _lanes(capture, device.process)
     facts = Facts(device.process, device.primary, span, steps, shift, lanes)
-    _measure(work, facts, settings)
+    _measure(work, facts)
     return facts
 
 
@@ -126,7 +125,7 @@ def _reach(span: Row, steps: Steps) -> int:
     return int(last - first)
 
 
-def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
+def _measure(work: Workspace, facts: Facts) -> None:
     """Build the stages that every section reads."""
     work.put("segment", facts.segments(), facts.SEGMENT)
     work.table("window_bucket", shift=facts.shift)
@@ -148,8 +147,7 @@ def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
     work.table("gap_next", context=context, stream=stream, first_lane=first, last_lane=last)
     work.table("gap_cut")
     work.table("blocking_call", process=facts.process)
-    work.table("launching_thread", first_lane=first, last_lane=last)
-    _evidence(work, facts, settings)
+    _evidence(work, facts)
     attribution = Attribution(work, facts)
     attribution.run()
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
@@ -164,11 +162,6 @@ def _measure(work: Workspace, facts: Facts, settings: Settings) -> None:
     facts.host_rows = work.row("host_rows", process=facts.process)
 
 
-def _evidence(work: Workspace, facts: Facts, settings: Settings) -> None:
-    given = dict(settings.cause_patterns)
-    patterns = {f"user_{name}": given.get(name) for name in USER_PATTERNS}
-    work.view("evidence_call", process=facts.process)
-    work.table("evidence_range", process=facts.process, **patterns)
-    work.table("evidence_overhead", process=facts.process)
+def _evidence(work: Workspace, facts: Facts) -> None:
     work.table("late_wait")
     work.table("evidence", process=facts.process)

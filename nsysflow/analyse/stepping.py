@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
-from nsysflow.analyse.steps import find_series
-from nsysflow.analyse.windows import Steps, between, keep_or_drop, step_windows, whole_capture
+from nsysflow.analyse import steps_device
+from nsysflow.analyse.steps import Series
+from nsysflow.analyse.steps_device import Marks
+from nsysflow.analyse.steps_keep import DISAGREE_CONFIDENCE, Happenings, keep_or_drop
+from nsysflow.analyse.steps_ranges import Ranges
+from nsysflow.analyse.windows import (
+    Steps,
+    between,
+    device_windows,
+    step_windows,
+    whole_capture,
+)
 from nsysflow.analyse.workspace import Row, Workspace, slice_shift
 from nsysflow.errors import UsageError
 from nsysflow.settings import Settings
+from nsysflow.shares import median_ns
 
 NS = 1_000_000_000
+# The user's own patterns, by the cause they stand for.
+USER_PATTERNS = ("checkpoint", "eval", "loader", "logging")
+ANNOTATED = ("user", "nvtx_step", "framework", "optimizer_range")
+# Sources whose steps may be checked against where optimizer ranges end.
+CHECKED = ("user", "nvtx_step", "framework")
+AGREE = 0.02
 
 
 @dataclass(frozen=True)
@@ -23,6 +44,21 @@ class Device:
     primary: tuple[int | None, int | None]
 
 
+def look_at_host(
+    work: Workspace, process: int, lanes: tuple[int, int], settings: Settings
+) -> None:
+    """Make the stages that tell what the host did besides launching: they need no windows.
+
+    ``lanes`` are the first and last of the process.
+    """
+    given = dict(settings.cause_patterns)
+    patterns = {f"user_{name}": given.get(name) for name in USER_PATTERNS}
+    work.table("launching_thread", first_lane=lanes[0], last_lane=lanes[1])
+    work.view("evidence_call", process=process)
+    work.table("evidence_range", process=process, **patterns)
+    work.table("evidence_overhead", process=process)
+
+
 def choose_steps(
     work: Workspace, device: Device, settings: Settings, capture: dict[str, Any]
 ) -> Steps:
@@ -32,32 +68,81 @@ def choose_steps(
         UsageError: the user's time holds no device work of this lane.
     """
     first, last = _capture_span(device.span, capture)
-    shift = slice_shift(last - first)
-    series = find_series(work, device.process, settings, shift)
-    steps = None
-    if series is not None:
-        by_start = not device.span["launched"]
-        steps = step_windows(work, series, device.primary, shift, by_start)
-    if steps is None:
-        steps = whole_capture(device.span, _no_steps(settings))
-    else:
-        steps = keep_or_drop(steps)
+    steps = _find(work, device, settings, slice_shift(last - first))
+    if steps.source != "none":
+        happenings = Happenings.of(work.arrow("step_event", process=device.process))
+        steps = keep_or_drop(steps, happenings)
+    if settings.step_range is not None and steps.source != "user":
+        steps = steps.noting(
+            "no NVTX range of this process that owns device work fits --step-range"
+        )
     if settings.window_from_s is None and settings.window_to_s is None:
         return steps
     start, end, note = _chosen_time(settings, device.span, first, last)
     return between(steps, start, end, note)
 
 
+def _find(work: Workspace, device: Device, settings: Settings, shift: int) -> Steps:
+    """Ask the sources in their order; each only if the ones above it know nothing."""
+    ranges = Ranges(work, device.process, settings, shift)
+    for source in ANNOTATED:
+        series = ranges.best(source)
+        if series is None:
+            continue
+        by_start = not device.span["launched"]
+        steps = step_windows(work, series, device.primary, shift, by_start)
+        if steps is not None and steps.windows:
+            return _checked(steps, series, ranges.optimizer_ends()) if source in CHECKED else steps
+    if refused := ranges.refused():
+        return whole_capture(device.span).noting(refused)
+    return _by_device(work, device, shift)
+
+
+def _checked(steps: Steps, series: Series, ends: list[int]) -> Steps:
+    """Compare with the optimizer's cadence: as many calls in every step, or two opinions."""
+    hosts = [host for host in series.hosts() if host.end_ns is not None]
+    calls = [
+        bisect_left(ends, host.end_ns or 0) - bisect_left(ends, host.start_ns) for host in hosts
+    ]
+    if not sum(calls):
+        return steps
+    usual, alike = Counter(calls).most_common(1)[0]
+    if usual and alike >= (1 - AGREE) * len(calls) - 1:
+        return steps
+    ours = _period([host.end_ns or 0 for host in hosts])
+    inside = [end for end in ends if hosts[0].start_ns <= end < (hosts[-1].end_ns or 0)]
+    theirs = _period(inside)
+    if ours is None or theirs is None or abs(ours - theirs) <= AGREE * ours:
+        return steps
+    steps = steps.noting(
+        f"the step ranges repeat every {ours / 1e6:.3f} ms, the optimizer's every"
+        f" {theirs / 1e6:.3f} ms: one of them is not the step"
+    )
+    # What the user calls a step is one.
+    return steps if steps.source == "user" else steps.capped(DISAGREE_CONFIDENCE)
+
+
+def _period(times: Sequence[int]) -> int | None:
+    return median_ns([b - a for a, b in pairwise(times)])
+
+
+def _by_device(work: Workspace, device: Device, shift: int) -> Steps:
+    kernels = steps_device.read_kernels(work, device.primary)
+    marks: Marks | str | None = steps_device.optimizer_marks(kernels)
+    if marks is None:
+        marks = steps_device.collective_marks(work, device.process, kernels)
+    if marks is None:
+        marks = steps_device.sequence_marks(work, device.process, kernels)
+    if not isinstance(marks, Marks):
+        return whole_capture(device.span).noting(marks)
+    steps = device_windows(work, marks.source, marks.ends, device.primary, shift)
+    return steps.capped(marks.most).noting(marks.note)
+
+
 def _capture_span(span: Row, capture: dict[str, Any]) -> tuple[int, int]:
     starts = [t for t in (span["start_ns"], capture.get("start_ns")) if t is not None]
     ends = [t for t in (span["end_ns"], capture.get("end_ns")) if t is not None]
     return min(starts), max(ends)
-
-
-def _no_steps(settings: Settings) -> str | None:
-    if settings.step_range is None:
-        return None
-    return "no NVTX range of this process that owns device work fits --step-range"
 
 
 def _chosen_time(

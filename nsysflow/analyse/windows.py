@@ -1,20 +1,17 @@
-"""Turn host ranges into device windows that tile the time line; keep or drop each."""
+"""Turn the times of steps into device windows that tile the time line."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
-from nsysflow.analyse.steps import Series, put_ranges
+from nsysflow.analyse.steps import OPTIMIZER, SOURCES, HostStep, Series, put_ranges
 from nsysflow.analyse.workspace import Row, Workspace
-from nsysflow.shares import median_ns
 
 NONE_CONFIDENCE = 0.1
-LEAST_CONFIDENCE = 0.3
-UNSEEN_LEADING_GAP = 0.7
-# Steps that must remain before the first, whose leading gap was not seen, can be spared.
-SPARE = 3
 
 
 @dataclass(frozen=True)
@@ -28,6 +25,7 @@ class Window:
     host_start_ns: int | None = None
     host_end_ns: int | None = None
     ops: int = 0
+    optimizer_ops: int = 0
     drop: str | None = None
     outlier: bool = False
     flags: tuple[str, ...] = ()
@@ -45,7 +43,10 @@ class Window:
 
 @dataclass(frozen=True)
 class Steps:
-    """The windows of a lane. ``unseen`` steps have no window: cut by the capture, or empty."""
+    """The windows of a lane. ``unseen`` steps have no window: cut by the capture, or empty.
+
+    ``amortised`` are {kind, count, ns_each} of what happens only in some steps.
+    """
 
     source: str
     pattern: str | None
@@ -55,17 +56,27 @@ class Steps:
     note: str | None = None
     by_start: bool = False
     thread: int | None = None
+    amortised: tuple[dict[str, Any], ...] = ()
 
     @property
     def kept(self) -> tuple[Window, ...]:
         """The windows that count."""
         return tuple(window for window in self.windows if window.kept)
 
+    def noting(self, *notes: str | None) -> Steps:
+        """Add sentences to the note."""
+        told = [note for note in (self.note, *notes) if note]
+        return replace(self, note="; ".join(told) or None)
 
-def whole_capture(span: Row, note: str | None = None) -> Steps:
+    def capped(self, most: float) -> Steps:
+        """Trust the steps no further than ``most``."""
+        return replace(self, confidence=min(self.confidence, most))
+
+
+def whole_capture(span: Row) -> Steps:
     """Return the one window from the first device start to the last device end."""
     window = Window(0, None, span["start_ns"], span["end_ns"], ops=span["ops"])
-    return Steps("none", None, NONE_CONFIDENCE, (window,), note=note)
+    return Steps("none", None, NONE_CONFIDENCE, (window,))
 
 
 def step_windows(
@@ -81,99 +92,114 @@ def step_windows(
     range, and begins where the one before it ended, so that no instant is outside a window.
     """
     context, stream = primary
-    work.view("lane_launch", context=context, stream=stream, by_start=by_start)
-    put_ranges(work, [series.hosts()])
-    work.table("host_range_bucket", shift=shift)
-    edges = {row["step"]: row for row in work.rows("step_edge", "stages", shift=shift)}
+    work.view("lane_launch", context=context, stream=stream, by_start=by_start, device=False)
+    edges = _edges(work, series.hosts(), shift)
     if not any(edge["last_end_ns"] is not None for edge in edges.values()):
         return None
     return _tile(work, series, edges, by_start)
 
 
+def _edges(work: Workspace, steps: Sequence[HostStep], shift: int) -> dict[int, Row]:
+    put_ranges(work, [steps])
+    work.table("host_range_bucket", shift=shift)
+    rows = work.rows("step_edge", "stages", shift=shift, optimizer=OPTIMIZER)
+    return {row["step"]: row for row in rows}
+
+
+@dataclass
+class _Tiling:
+    """What is known of the step that is being put together."""
+
+    index: int
+    start: int | None
+    host_start: int | None = None
+    ops: int = 0
+    optimizer_ops: int = 0
+    first_op: int | None = None
+
+    def add(self, edge: Row | None) -> None:
+        """Take in what one host range asked for."""
+        if edge is not None:
+            self.ops += edge["ops"]
+            self.optimizer_ops += edge["optimizer_ops"]
+            first = edge["first_start_ns"]
+            self.first_op = first if self.first_op is None else min(self.first_op, first)
+
+    def close(self, step: HostStep, end: int) -> Window:
+        """Return the step's window, and go on to the next step."""
+        assert self.start is not None  # noqa: S101 - a step that owns an op has a first one
+        window = Window(
+            self.index, step.number, self.start, end, self.host_start, step.end_ns,
+            self.ops, self.optimizer_ops,
+        )  # fmt: skip
+        self.index, self.start, self.host_start = self.index + 1, end, None
+        self.ops, self.optimizer_ops, self.first_op = 0, 0, None
+        return window
+
+
 def _tile(work: Workspace, series: Series, edges: dict[int, Row], by_start: bool) -> Steps:
     hosts = series.hosts()
-    start = work.row("first_edge", host_start_ns=hosts[0].start_ns)["last_end_ns"]
-    unseen_gap = start is None
+    last = max(step.end_ns if step.end_ns is not None else step.start_ns for step in hosts)
+    edge = work.row("first_edge", host_start_ns=hosts[0].start_ns, host_end_ns=last)
+    unseen = [(0, hosts[0].number if series.partial_before == 0 else None, "partial")]
+    unseen = unseen[: series.partial_before]
+    tiling = _Tiling(series.partial_before, edge["last_end_ns"])
     windows: list[Window] = []
-    unseen: list[tuple[int, int | None, str]] = [(0, None, "partial")] * series.partial_before
-    index, host_start, ops, first_op = series.partial_before, None, 0, None
     for k, step in enumerate(hosts):
-        edge = edges.get(k)
-        host_start = step.start_ns if host_start is None else host_start
-        if edge is not None:
-            ops += edge["ops"]
-            first_op = (
-                edge["first_start_ns"]
-                if first_op is None
-                else min(first_op, edge["first_start_ns"])
-            )
+        tiling.host_start = step.start_ns if tiling.host_start is None else tiling.host_start
+        tiling.add(edges.get(k))
         if step.end_ns is None:
-            unseen.append((index, step.number, "open"))
-            index, host_start = index + 1, None
+            unseen.append((tiling.index, step.number, series.unfinished))
+            tiling.index, tiling.host_start = tiling.index + 1, None
             continue
-        end = edge["last_end_ns"] if edge is not None else None
-        if start is None and end is not None:
-            start = first_op
-        if end is None or start is None or end <= start:
-            # It owns nothing on the primary stream: its host time belongs to the step after it.
-            continue
-        windows.append(Window(index, step.number, start, end, host_start, step.end_ns, ops))
-        start, index, host_start, ops, first_op = end, index + 1, None, 0, None
-    if host_start is not None:
-        unseen.append((index, hosts[-1].number, "no device work"))
-    if windows and unseen_gap:
+        end = edges[k]["last_end_ns"] if k in edges else None
+        if tiling.start is None and end is not None:
+            tiling.start = tiling.first_op
+        # What owns nothing on the primary stream belongs to the step after it.
+        if end is not None and tiling.start is not None and end > tiling.start:
+            windows.append(tiling.close(step, end))
+    if tiling.host_start is not None:
+        unseen.append((tiling.index, hosts[-1].number, "no device work"))
+    elif series.ends_only and edge["after_ops"]:
+        unseen.append((tiling.index, None, "partial"))
+    if windows and edge["last_end_ns"] is None:
         windows[0] = replace(windows[0], flags=("leading_gap_unseen",))
     return Steps(
-        series.source,
-        series.pattern,
-        series.confidence,
-        tuple(windows),
-        tuple(unseen),
-        by_start=by_start,
-        thread=series.thread,
-    )
+        series.source, series.pattern, series.confidence, tuple(windows), tuple(unseen),
+        by_start=by_start, thread=series.thread,
+    )  # fmt: skip
 
 
-def keep_or_drop(steps: Steps) -> Steps:
-    """Drop what is not a whole steady step, mark outliers, and say so in the confidence."""
-    windows = list(steps.windows)
-    confidence = steps.confidence
-    if windows and "leading_gap_unseen" in windows[0].flags:
-        if len(windows) > SPARE:
-            windows[0] = replace(windows[0], drop="leading_gap_unseen")
-        else:
-            confidence *= UNSEEN_LEADING_GAP
-    windows = _without_fragments(windows)
-    if not any(window.kept for window in windows):
-        windows = [replace(window, drop=None) for window in windows]
-        confidence = min(confidence, LEAST_CONFIDENCE)
-    return replace(steps, windows=tuple(_with_outliers(windows)), confidence=confidence)
+def device_windows(
+    work: Workspace,
+    source: str,
+    ends: Sequence[int],
+    primary: tuple[int | None, int | None],
+    shift: int,
+) -> Steps:
+    """Return windows between device instants that end steps; what they hold starts inside.
 
-
-def _without_fragments(windows: Sequence[Window]) -> list[Window]:
-    kept = [window for window in windows if window.kept]
-    half_time = (median_ns([window.length_ns for window in kept]) or 0) / 2
-    half_ops = (median_ns([window.ops for window in kept]) or 0) / 2
-    return [
-        replace(window, drop="fragment")
-        if window.kept and (window.length_ns < half_time or window.ops < half_ops)
-        else window
-        for window in windows
+    Nobody saw where the first step began, so what lies before the first end is cut.
+    """
+    context, stream = primary
+    work.view("lane_launch", context=context, stream=stream, by_start=True, device=True)
+    steps = [HostStep(None, start, end) for start, end in pairwise(ends)]
+    edges = _edges(work, steps, shift)
+    windows = [
+        Window(
+            k + 1,
+            None,
+            step.start_ns,
+            ends[k + 1],
+            ops=edges[k]["ops"],
+            optimizer_ops=edges[k]["optimizer_ops"],
+        )
+        for k, step in enumerate(steps)
+        if k in edges
     ]
-
-
-def _with_outliers(windows: Sequence[Window]) -> list[Window]:
-    lengths = [window.length_ns for window in windows if window.kept]
-    middle = median_ns(lengths) or 0
-    spread = median_ns([abs(length - middle) for length in lengths]) or 0
-    # 5 scaled median absolute deviations, and never less than 20 %.
-    limit = middle + max(5 * 1.4826 * spread, 0.2 * middle)
-    return [
-        replace(window, outlier=True, flags=(*window.flags, "outlier"))
-        if window.kept and window.length_ns > limit
-        else window
-        for window in windows
-    ]
+    after = work.row("first_edge", host_start_ns=ends[0], host_end_ns=ends[-1])["after_ops"]
+    unseen = [(0, None, "partial"), *([(len(ends), None, "partial")] if after else [])]
+    return Steps(source, None, SOURCES[source], tuple(windows), tuple(unseen), by_start=True)
 
 
 def regularity(steps: Steps) -> float:
@@ -194,7 +220,7 @@ def between(steps: Steps, start_ns: int, end_ns: int, note: str | None) -> Steps
         else replace(window, drop="outside the chosen time")
         for window in steps.windows
     )
-    inside = replace(steps, windows=windows, note=note)
+    inside = replace(steps, windows=windows)
     if steps.source != "none" and inside.kept:
-        return inside
+        return inside.noting(note)
     return Steps("none", None, NONE_CONFIDENCE, (Window(0, None, start_ns, end_ns),), note=note)

@@ -8,6 +8,8 @@
 -- Columns:
 --   source    VARCHAR  as step_text
 --   series    VARCHAR  as step_text
+--   family    VARCHAR  as step_text
+--   role      VARCHAR  as step_text
 --   domain    BIGINT   NVTX domain
 --   thread    BIGINT   the thread that pushed it
 --   start_ns  BIGINT   host time
@@ -19,19 +21,21 @@ _range AS (
     SELECT
         t.source,
         t.series,
+        t.family,
+        t.role,
         coalesce(n.domain, 0) AS domain,
         n.thread,
         n.start_ns,
         n.end_ns,
         t.number,
-        t.lone,
-        n.open
+        t.lone
     FROM nvtx AS n
     INNER JOIN step_text AS t ON n.name_id = t.name_id
     LEFT JOIN nvtx_domain AS d ON n.process = d.process AND n.domain = d.domain
     WHERE
         n.process = $process
         AND n.kind IN ('push_pop', 'start_end')
+        AND t.source NOT IN ('jax', 'inference')
         -- Libraries annotate their own loops in domains of their own.
         AND (t.source = 'user' OR coalesce(n.domain, 0) = 0 OR d.name IN ('deepspeed', 'PyTorch'))
 ),
@@ -50,6 +54,8 @@ _nested AS (
 SELECT
     source,
     series,
+    family,
+    role,
     domain,
     thread,
     start_ns,

@@ -6,6 +6,8 @@
 -- Columns:
 --   source    VARCHAR  as step_text
 --   series    VARCHAR  as step_text
+--   family    VARCHAR  as step_text
+--   role      VARCHAR  as step_text
 --   domain    BIGINT   NVTX domain
 --   thread    BIGINT   thread
 --   ranges    BIGINT   closed ranges
@@ -26,6 +28,8 @@ _range AS (
 SELECT
     source,
     series,
+    family,
+    role,
     domain,
     thread,
     count(end_ns) AS ranges,
