@@ -46,6 +46,7 @@ def rank_document(
         **causes.sections(work, facts),
         **_sections(work, lane, capture, facts),
         **_not_built(),
+        "amortised": list(facts.steps.amortised),
         "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
     causes.check(document)
@@ -206,6 +207,5 @@ def _params(lane: Lane, facts: Facts) -> dict[str, Any]:
 def _not_built() -> dict[str, Any]:
     return {
         "efficiency": NOT_BUILT,
-        "amortised": [],
         "findings": [],
     }
