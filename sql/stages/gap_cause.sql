@@ -4,7 +4,7 @@
 -- Grain:    one row per gap and cause
 -- Needs:    gap_cut, host_claim, cause
 -- Params:
---   $micro_ns BIGINT   queued gaps below this are the device's own turn-around
+--   $micro_ns BIGINT   queued gaps up to this are the device's own turn-around
 -- Columns:
 --   gap    BIGINT   as gap
 --   step   INTEGER  as gap
@@ -55,7 +55,8 @@ _part AS (
         step,
         CASE
             WHEN same_graph THEN 'graph_internal_gap'
-            WHEN queued_ns < $micro_ns THEN 'micro_gap'
+            -- The limit is itself the length of such a gap.
+            WHEN queued_ns <= $micro_ns THEN 'micro_gap'
             ELSE 'queued_unexplained'
         END,
         end_ns - launch_until_ns
