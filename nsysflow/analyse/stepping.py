@@ -11,7 +11,7 @@ from typing import Any
 
 from nsysflow.analyse import steps_device
 from nsysflow.analyse.steps import Series
-from nsysflow.analyse.steps_device import Marks
+from nsysflow.analyse.steps_device import Kernels, Marks
 from nsysflow.analyse.steps_keep import DISAGREE_CONFIDENCE, Happenings, keep_or_drop
 from nsysflow.analyse.steps_ranges import Ranges
 from nsysflow.analyse.windows import (
@@ -44,9 +44,7 @@ class Device:
     primary: tuple[int | None, int | None]
 
 
-def look_at_host(
-    work: Workspace, process: int, lanes: tuple[int, int], settings: Settings
-) -> None:
+def look_at_host(work: Workspace, process: int, lanes: tuple[int, int], settings: Settings) -> None:
     """Make the stages that tell what the host did besides launching: they need no windows.
 
     ``lanes`` are the first and last of the process.
@@ -68,10 +66,10 @@ def choose_steps(
         UsageError: the user's time holds no device work of this lane.
     """
     first, last = _capture_span(device.span, capture)
-    steps = _find(work, device, settings, slice_shift(last - first))
+    steps, kernels = _find(work, device, settings, slice_shift(last - first))
     if steps.source != "none":
         happenings = Happenings.of(work.arrow("step_event", process=device.process))
-        steps = keep_or_drop(steps, happenings)
+        steps = keep_or_drop(steps, happenings, kernels.next_end if kernels else None)
     if settings.step_range is not None and steps.source != "user":
         steps = steps.noting(
             "no NVTX range of this process that owns device work fits --step-range"
@@ -82,8 +80,13 @@ def choose_steps(
     return between(steps, start, end, note)
 
 
-def _find(work: Workspace, device: Device, settings: Settings, shift: int) -> Steps:
-    """Ask the sources in their order; each only if the ones above it know nothing."""
+def _find(
+    work: Workspace, device: Device, settings: Settings, shift: int
+) -> tuple[Steps, Kernels | None]:
+    """Ask the sources in their order; each only if the ones above it know nothing.
+
+    The kernels come back too where they are all that tells the steps.
+    """
     ranges = Ranges(work, device.process, settings, shift)
     for source in ANNOTATED:
         series = ranges.best(source)
@@ -92,10 +95,13 @@ def _find(work: Workspace, device: Device, settings: Settings, shift: int) -> St
         by_start = not device.span["launched"]
         steps = step_windows(work, series, device.primary, shift, by_start)
         if steps is not None and steps.windows:
-            return _checked(steps, series, ranges.optimizer_ends()) if source in CHECKED else steps
+            if source in CHECKED:
+                steps = _checked(steps, series, ranges.optimizer_ends())
+            return steps, None
     if refused := ranges.refused():
-        return whole_capture(device.span).noting(refused)
-    return _by_device(work, device, shift)
+        return whole_capture(device.span).noting(refused), None
+    kernels = steps_device.read_kernels(work, device.primary)
+    return _by_device(work, device, kernels, shift), kernels
 
 
 def _checked(steps: Steps, series: Series, ends: list[int]) -> Steps:
@@ -126,8 +132,7 @@ def _period(times: Sequence[int]) -> int | None:
     return median_ns([b - a for a, b in pairwise(times)])
 
 
-def _by_device(work: Workspace, device: Device, shift: int) -> Steps:
-    kernels = steps_device.read_kernels(work, device.primary)
+def _by_device(work: Workspace, device: Device, kernels: Kernels, shift: int) -> Steps:
     marks: Marks | str | None = steps_device.optimizer_marks(kernels)
     if marks is None:
         marks = steps_device.collective_marks(work, device.process, kernels)

@@ -47,6 +47,15 @@ class Kernels:
         """Return how many kernels were launched before each time."""
         return np.searchsorted(self.at, at, side="left").astype(np.int64)
 
+    def next_end(self, at: Ints) -> Ints:
+        """Return when the device was busy with what the host launched next, at times of the host.
+
+        The host runs ahead: what it does after it launched a step's last kernel is seen on the
+        device only once the next one is waited for.
+        """
+        place = self.before(at)
+        return np.where(place < len(self.end), np.append(self.end, 0)[place] - 1, at)
+
 
 @dataclass(frozen=True)
 class Marks:
@@ -121,24 +130,28 @@ def _cluster_ends(kernels: Kernels, counting: Flags) -> list[int]:
 
 
 def collective_marks(work: Workspace, process: int, kernels: Kernels) -> Marks | None:
-    """Return the ends of the last gradient collective of each cycle, by communicator."""
-    best: tuple[int, tuple[int, ...]] | None = None
+    """Return the ends of the last gradient collective of each cycle, by communicator.
+
+    After the last one no backward kernel is launched before the next step's: of several
+    communicators the one that is furthest from its next backward kernel carries gradients.
+    """
+    backward = np.flatnonzero(kernels.backward[kernels.code])
+    best: tuple[int, int, tuple[int, ...]] | None = None
     for at, end in _channels(work, process):
         seen = kernels.before(at)
-        cycle = period(np.diff(seen, prepend=0))
+        cycle = period(np.diff(seen))
         if cycle is None:
             continue
         length = int(np.median(seen[cycle:] - seen[:-cycle]))
         if not _is_step(kernels, seen[::cycle], length):
             continue
-        # After the last one come the optimizer and the next forward pass.
-        following = np.append(np.diff(seen), 0)
-        pause = [median_ns(following[r:-1:cycle].tolist()) or 0 for r in range(cycle)]
-        last = max(range(cycle), key=lambda r: (pause[r], r))
+        following = np.append(backward, len(kernels.code))[np.searchsorted(backward, seen)]
+        away = [median_ns((following - seen)[r::cycle].tolist()) or 0 for r in range(cycle)]
+        last = max(range(cycle), key=lambda r: (away[r], r))
         ends = tuple(sorted(end[last::cycle].tolist()))
-        if len(ends) > 1 and (best is None or (length, ends) > best):
-            best = (length, ends)
-    return Marks("collectives", best[1]) if best else None
+        if len(ends) > 1 and (best is None or (length, away[last], ends) > best):
+            best = (length, away[last], ends)
+    return Marks("collectives", best[2]) if best else None
 
 
 def _channels(work: Workspace, process: int) -> list[tuple[Ints, Ints]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +28,9 @@ AMORTISED = ("checkpoint", "eval")
 MICRO_BATCHES = 0.02
 
 
+Asked = Callable[[Ints], Ints]
+
+
 @dataclass(frozen=True)
 class Happenings:
     """What the host did that makes a step unlike others: (reason, start, end), by start."""
@@ -51,9 +54,12 @@ class Happenings:
         return self.start[mine], self.end[mine]
 
 
-def keep_or_drop(steps: Steps, happenings: Happenings) -> Steps:
-    """Drop what is not a whole steady step, mark outliers, and say so in the confidence."""
-    windows = _without_disturbed(steps.windows, happenings)
+def keep_or_drop(steps: Steps, happenings: Happenings, asked: Asked | None = None) -> Steps:
+    """Drop what is not a whole steady step, mark outliers, and say so in the confidence.
+
+    ``asked`` brings host times to the device where windows have no host range of their own.
+    """
+    windows = _without_disturbed(steps.windows, happenings, asked)
     steps = _without_unseen(replace(steps, windows=tuple(windows)))
     windows = _without_fragments(steps.windows)
     if not any(window.kept for window in windows):
@@ -64,55 +70,70 @@ def keep_or_drop(steps: Steps, happenings: Happenings) -> Steps:
     return _micro_batches(steps)
 
 
-def _without_disturbed(windows: Sequence[Window], happenings: Happenings) -> list[Window]:
+def _without_disturbed(
+    windows: Sequence[Window], happenings: Happenings, asked: Asked | None
+) -> list[Window]:
     drops: dict[int, str] = {}
+    begin, until = _hosts(windows)
     for reason in BEGUN:
-        for place in _holders(windows, *happenings.only(reason)):
-            drops.setdefault(place, reason)
+        starts, _ = happenings.only(reason)
+        for place in _places(begin, until, asked(starts) if asked else starts):
+            drops.setdefault(int(place), reason)
     for reason in LASTING:
-        for place, ns in enumerate(_inside(windows, *happenings.only(reason))):
+        low, high = _disjoint(*happenings.only(reason))
+        lasted = (
+            _moved(begin, until, low, high, asked) if asked else _inside(begin, until, low, high)
+        )
+        for place, ns in enumerate(lasted.tolist()):
             if ns and ns * SPOILS >= windows[place].length_ns:
                 drops.setdefault(place, reason.removesuffix("_flush"))
     return [replace(window, drop=drops.get(k)) for k, window in enumerate(windows)]
 
 
-def _hosts(windows: Sequence[Window]) -> tuple[Ints, Ints, bool]:
-    """Return when each step was the host's, and whether that was seen on the host."""
-    seen = all(w.host_start_ns is not None and w.host_end_ns is not None for w in windows)
-    spans = [(w.host_start_ns, w.host_end_ns) if seen else (w.start_ns, w.end_ns) for w in windows]
-    starts, ends = zip(*spans, strict=True) if spans else ((), ())
-    return np.array(starts, np.int64), np.array(ends, np.int64), seen
+def _hosts(windows: Sequence[Window]) -> tuple[Ints, Ints]:
+    """Return when each step was the host's, or its window where no host range is known."""
+    starts = [w.start_ns if w.host_start_ns is None else w.host_start_ns for w in windows]
+    ends = [w.end_ns if w.host_end_ns is None else w.host_end_ns for w in windows]
+    return np.array(starts, np.int64), np.array(ends, np.int64)
 
 
-def _holders(windows: Sequence[Window], starts: Ints, ends: Ints) -> list[int]:
-    """Return which steps hold these stretches: where they begin, or else where most of them is."""
-    if not len(starts) or not windows:
-        return []
-    begin, until, seen = _hosts(windows)
-    # Without host ranges the host is somewhat ahead of the windows: its middle is what counts.
-    at = starts if seen else starts + (ends - starts) // 2
+def _places(begin: Ints, until: Ints, at: Ints) -> Ints:
+    """Return which steps hold these instants; instants outside every step are left out."""
     place = np.searchsorted(begin, at, side="right") - 1
-    inside = (place >= 0) & (at < until[place])
-    return sorted({int(p) for p in place[inside]})
+    inside = place >= 0
+    inside[inside] = at[inside] < until[place[inside]]
+    return place[inside].astype(np.int64)
 
 
-def _inside(windows: Sequence[Window], starts: Ints, ends: Ints) -> list[int]:
-    """Return how long these stretches cover each step, each instant counted once."""
-    if not len(starts) or not windows:
-        return [0] * len(windows)
-    begin, until, _ = _hosts(windows)
+def _disjoint(starts: Ints, ends: Ints) -> tuple[Ints, Ints]:
+    """Return the union of stretches that come by start."""
+    if not len(starts):
+        return starts, ends
     reached = np.maximum.accumulate(np.concatenate([starts[:1], ends[:-1]]))
     low = np.maximum(starts, reached)
     new = low < ends
-    low, ends = low[new], ends[new]
-    total = np.concatenate([[0], np.cumsum(ends - low)])
+    return low[new], ends[new]
+
+
+def _inside(begin: Ints, until: Ints, low: Ints, high: Ints) -> Ints:
+    """Return for how long disjoint stretches cover each step."""
+    total = np.concatenate([[0], np.cumsum(high - low)])
 
     def covered(at: Ints) -> Ints:
         k = np.searchsorted(low, at, side="right")
-        over = np.maximum(0, ends[np.maximum(k - 1, 0)] - at) * (k > 0)
+        over = np.maximum(0, np.append(high, 0)[k - 1] - at) * (k > 0)
         return np.asarray(total[k] - over, np.int64)
 
-    return [int(ns) for ns in covered(until) - covered(begin)]
+    return covered(until) - covered(begin)
+
+
+def _moved(begin: Ints, until: Ints, low: Ints, high: Ints, asked: Asked) -> Ints:
+    """Return the same by where on the device the next work that was launched lies."""
+    lasted = np.zeros(len(begin), np.int64)
+    for one, other in zip(low.tolist(), high.tolist(), strict=True):
+        place = _places(begin, until, asked(np.array([one], np.int64)))
+        lasted[place] += other - one
+    return lasted
 
 
 def _without_unseen(steps: Steps) -> Steps:
