@@ -20,7 +20,7 @@ class Answer:
     """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
-    recorded for the very instants from a pattern. ``title`` replaces the question's claim.
+    recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's own sentences.
     """
 
     total_ns: int | None = None
@@ -28,6 +28,7 @@ class Answer:
     status: str | None = None
     reason: str | None = None
     title: str | None = None
+    calm: str | None = None
     direct: bool = True
     fires: bool = True
     trade_off: str | None = None
@@ -147,7 +148,7 @@ def _title(question: Question, answer: Answer, status: str) -> str:
     if status in ("unavailable", "error"):
         return answer.reason or "could not be looked at"
     if status == "ok":
-        return question.calm
+        return answer.calm or question.calm
     return answer.title or question.claim
 
 

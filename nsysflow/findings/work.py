@@ -14,6 +14,7 @@ MUCH_OFF_TENSOR_CORES = 0.05
 MUCH_EXPOSED = 0.03
 RECOMPUTED = 1.05
 MOST_EVIDENCE = 3
+WAITING = "Exposed communication is waiting for other ranks, not moving bytes"
 SAME_STREAM = "Collectives share a stream with compute and hide behind nothing"
 
 
@@ -73,7 +74,9 @@ def _communication(lane: Lane) -> Answer:
         evidence.append("waiting for other ranks and moving bytes could not be told apart")
     much = gated > MUCH_EXPOSED * lane.window_ns
     title = SAME_STREAM if 2 * same > gated else None
-    return Answer(gated, tuple(evidence), fires=much, title=title, direct=split)
+    waits = parts["wait_gated"] + parts["wait_host_late"]
+    calm = WAITING if waits > late + gated else None
+    return Answer(gated, tuple(evidence), fires=much, title=title, calm=calm, direct=split)
 
 
 def _recompute(lane: Lane) -> Answer:
@@ -191,8 +194,8 @@ QUESTIONS = (
         id="non_tensor_compute",
         needs=("gpu_memory",),
         category="kernel_efficiency",
-        claim="Much of the compute runs outside tensor kernels",
-        calm="Tensor kernels carry most of the compute",
+        claim="Much of the step is computed outside tensor kernels",
+        calm="Kernels off the tensor cores take less than a quarter of the step",
         why="Element-wise, normalisation and copy kernels move bytes; tensor cores stand still.",
         fix="torch.compile, fused normalisation, rotary, activation and loss kernels, flash "
         "attention, a fused optimizer; a larger micro-batch.",

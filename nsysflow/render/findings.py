@@ -248,6 +248,8 @@ def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str 
             if row["status"] == status:
                 chip = STATUS[status] if status in ("error", "unavailable") else None
                 lead = "found nothing: " if status == "ok" and not has_cards else ""
-                detail = row["title"] if not row["why"] else f"{row['title']}. {row['why']}"
+                # Why it would cost time is no news where nothing was found.
+                told = status != "ok" and row["why"]
+                detail = f"{row['title']}. {row['why']}" if told else row["title"]
                 return chip, f"{lead}{units.clean(units.shorten(detail))}"
     return (None, "") if has_cards else ("not asked", "no analysis answers this yet")
