@@ -20,7 +20,8 @@ class Answer:
     """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
-    recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's own sentences.
+    recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's
+    own sentences.
     """
 
     total_ns: int | None = None
