@@ -112,12 +112,10 @@ def analyse(out: OutDir, plan: Plan, made: Record) -> dict[str, Any]:
 
 
 def _files(out: OutDir) -> analysing.Files:
-    def write(lane: rank.Lane, document: dict[str, Any]) -> None:
-        outdir.write_text(out.path / f"rank-{lane.label}.json", outdir.json_text(document))
+    def write(lane: rank.Lane, text: str) -> None:
+        outdir.write_text(out.path / f"rank-{lane.label}.json", text)
 
-    return analysing.Files(
-        out.store, lambda lane: tasks.load(tasks.lane_document(out.store, lane)), write
-    )
+    return analysing.Files(out.store, lambda lane: tasks.stored(out.store, lane), write)
 
 
 def analyse_shard(out: OutDir, plan: Plan, made: Record) -> list[str]:

@@ -83,8 +83,9 @@ def masked_result(result: dict[str, Any], hosts: dict[str, str]) -> dict[str, An
     shown = masked(result, masker)
     for row, original in zip(shown["ranks"], result["ranks"], strict=True):
         row |= {name: original[name] for name in ("label", "page", "result")}
-    # Made of labels and of texts that were masked with their lane.
-    shown |= {name: result[name] for name in ACROSS}
+    if not result["run"]["several_jobs"]:
+        # Made of labels and of texts that were masked with their lane.
+        shown |= {name: result[name] for name in ACROSS}
     shown["masked"] = masker.count
     return shown
 
@@ -101,6 +102,21 @@ def load(path: Path) -> dict[str, Any]:
             f"{path} is no document of schema {SCHEMA}", hint="run nsysflow analyse again"
         )
     return document
+
+
+def stored(store: Path, lane: rank.Lane) -> analyse.Stored:
+    """Return a lane's own document.
+
+    Raises:
+        UsageError: it is not there or no longer what was written.
+    """
+    path = lane_document(store, lane)
+    try:
+        return analyse.Stored(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path} is no document of nsysflow", hint="run nsysflow analyse again"
+        ) from error
 
 
 def render_page(document: Path, page: Path) -> None:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nsysflow.analyse import causes
 from nsysflow.analyse.document import judge
+from nsysflow.analyse.stored import Stored
 
 if TYPE_CHECKING:
     from nsysflow.job.shares import LaneShare
     from nsysflow.settings import Settings
 
 
-def compose(
-    document: dict[str, Any], share: LaneShare, settings: Settings, world: int | None
-) -> None:
+CHANGED = ("causes", "attribution", "categories", "collectives", "mfu", "findings")
+
+
+def compose(document: Stored, share: LaneShare, settings: Settings, world: int | None) -> None:
     """Tell waiting from transfer in a lane's document, and judge it anew; changed in place.
 
     Raises:
@@ -31,3 +33,4 @@ def compose(
         item.update(share.items.get(key, {}))
     causes.check(document)
     judge(document, settings, world, alone=False)
+    document.replace(*CHANGED)

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsysflow import __version__
+from nsysflow.analyse.agreement import disagreements
 from nsysflow.analyse.compose import compose
 from nsysflow.analyse.lane import lane_folder
+from nsysflow.analyse.stored import Stored
 from nsysflow.job import bubble
 from nsysflow.job.clocks import Capture
 from nsysflow.job.findings import job_findings
@@ -49,8 +51,8 @@ class Files:
     """Where the documents of lanes come from and go to; ``read`` gives a lane's own document."""
 
     store: Path
-    read: Callable[[Lane], Document]
-    write: Callable[[Lane, Document], None]
+    read: Callable[[Lane], Stored]
+    write: Callable[[Lane, str], None]
 
 
 def analyse_job(
@@ -61,12 +63,15 @@ def analyse_job(
     Documents are read one at a time: the job never holds all of them whole.
     """
     reason = _not_one_job(lanes, table)
-    if reason:
+    if reason is None:
+        try:
+            light, sections, found = _across(files, lanes, table, settings)
+        except Exception as error:  # noqa: BLE001 - a fault across ranks must not cost the lanes
+            reason = {"status": "error", "reason": f"{type(error).__name__}: {error}"}
+    if reason is not None:
         light = [_pass_on(files, lane) for lane in lanes]
         sections = {name: reason | empty for name, empty in _EMPTY.items()}
         found = job_findings(light, None)
-    else:
-        light, sections, found = _across(files, lanes, table, settings)
     return {
         "schema": SCHEMA,
         "tool": {"version": __version__},
@@ -85,7 +90,11 @@ def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
     return {
         "name": made.name,
         "inputs": [state.document() for state in made.states],
-        "notes": [*made.notes, *table.notes],
+        "notes": [
+            *made.notes,
+            *table.notes,
+            *([] if table.several_jobs else disagreements(light)),
+        ],
         "ranks_expected": table.ranks_expected,
         "ranks_usable": _usable(light),
         "missing_ranks": table.missing_ranks,
@@ -113,7 +122,7 @@ def _unclaimed(lanes: Sequence[Lane], table: RankTable) -> list[Lane]:
 
 def _pass_on(files: Files, lane: Lane) -> Document:
     document = files.read(lane)
-    files.write(lane, document)
+    files.write(lane, document.text())
     return _lighter(document)
 
 
@@ -146,7 +155,7 @@ def _across(
                 "world_size"
             )
             compose(document, lane_share(found, place[lane.label], moved), settings, world)
-        files.write(lane, document)
+        files.write(lane, document.text())
         light.append(_lighter(document))
     judged = across(found, clocks, moved, _missing(table))
     sections = judged.sections | {"pipeline": _pipeline(found, light, place)}

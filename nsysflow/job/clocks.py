@@ -228,7 +228,8 @@ def _fit(sample: Members, row_trace: Ints, end: Ints, offset: Ints) -> Ints:
         step = medians(short[order], number, first, size)
         offset = offset.copy()
         offset[present] += step
-        if np.abs(step).max() <= 1:
+        # Steps far below the ends' own spread only follow its noise.
+        if np.abs(step).max() <= max(1, int(np.median(np.abs(short))) // 50):
             break
     return offset
 

@@ -1,8 +1,10 @@
 """Who makes the others wait, tested on steps: the collectives of one step are not independent.
 
-A rank is a straggler of a communicator if it comes last in most of its collectives, in two thirds
-of the steps, more often than chance (p < 0.01), if that costs a hundredth of a step, and if its own
-host and compute time is longer than its peers'. Ranks that do other work are not compared.
+A rank is late in a step if the others wait for it at least half of what they wait there for
+someone, and a hundredth of the step. A rank is a straggler of a communicator if that is so in two
+thirds of the steps, more often than chance (p < 0.01), and if its own host and compute time is
+longer than its peers': who only began later comes last and costs nothing. Ranks that do other work
+are not compared.
 """
 
 from __future__ import annotations
@@ -12,14 +14,14 @@ from math import comb
 
 import numpy as np
 
-from nsysflow.job.lanes import NONE, Flags, Ints
+from nsysflow.job.lanes import NEVER, NONE, Flags, Ints
 from nsysflow.job.steps import Common
 from nsysflow.job.study import Study
 from nsysflow.shares import mean_ns, median_ns
 
 LEAST_STEPS = 3
 STEPS_SHARE = 2 / 3
-INSTANCES_SHARE = 0.5
+MOSTLY = 0.5
 CHANCE = 0.01
 WORTH = 0.01
 _ORDER = ("straggler", "transient", "rotating", "cannot_tell")
@@ -27,7 +29,7 @@ _ORDER = ("straggler", "transient", "rotating", "cannot_tell")
 
 @dataclass(frozen=True)
 class Suspect:
-    """A lane that makes others wait. ``steps`` are those in which it did."""
+    """A lane that makes others wait. ``steps`` are those in which it did, of all in ``last_frac``."""
 
     lane: int
     verdict: str
@@ -40,14 +42,18 @@ class Suspect:
 
 @dataclass(frozen=True)
 class _Tally:
-    """Of one group, members by common steps: instances last, latest arrival, gain, bad steps."""
+    """Lanes of a group that do the same work, by common steps.
 
+    ``gap`` is how much later than the others they came where they came last, summed over a step;
+    ``late`` the largest lateness in a step; ``gain`` what mending the lane alone would give.
+    """
+
+    group: int
     lanes: tuple[int, ...]
-    last: Ints
+    gap: Ints
     late: Ints
     gain: Ints
     bad: Flags
-    instances: int
 
 
 def least_ns(study: Study, common: Common) -> int:
@@ -59,45 +65,72 @@ def least_ns(study: Study, common: Common) -> int:
 def suspects(study: Study, common: Common) -> list[Suspect]:
     """Return the lanes with a verdict, the worst first, each with the group where it shows most."""
     least = least_ns(study, common)
-    found: dict[int, Suspect] = {}
-    for group in range(len(study.found.groups)):
-        tally = _tally(study, common, group, least)
-        if tally is None:
+    tallies = _tallies(study, common, least)
+    late_in_step = {
+        lane: np.any([t.bad[t.lanes.index(lane)] for t in tallies if lane in t.lanes], axis=0)
+        for lane in range(len(study.lanes))
+        if any(lane in t.lanes for t in tallies)
+    }
+    anyone = int(np.any(list(late_in_step.values()), axis=0).sum()) if late_in_step else 0
+    found = []
+    for lane, bad in late_in_step.items():
+        if bad.any():
+            mine = [t for t in tallies if lane in t.lanes]
+            suspect = _suspect(common, lane, bad, mine, anyone)
+            if suspect.verdict in ("rotating", "transient") or _slower(
+                study, common, suspect, least
+            ):
+                found.append(suspect)
+    return sorted(found, key=_rank)
+
+
+def _suspect(common: Common, lane: int, bad: Flags, mine: list[_Tally], anyone: int) -> Suspect:
+    place = [tally.lanes.index(lane) for tally in mine]
+    most = max(range(len(mine)), key=lambda k: (int(mine[k].bad[place[k]].sum()),
+                                               int(mine[k].gap[place[k]].sum()), -k))  # fmt: skip
+    # Who is late to several communicators in a step came last of all their ranks.
+    often = [
+        t for t, k in zip(mine, place, strict=True) if t.bad[k].sum() >= STEPS_SHARE * len(bad)
+    ]
+    rivals = {other for tally in often or [mine[most]] for other in tally.lanes}
+    tally, row = mine[most], place[most]
+    numbers = tuple(n for n, is_bad in zip(common.numbers, bad, strict=True) if is_bad)
+    return Suspect(
+        lane,
+        _verdict(len(numbers), len(bad), anyone, len(rivals)),
+        (len(numbers), len(bad)),
+        median_ns(tally.late[row][tally.bad[row]].tolist()) or 0,
+        mean_ns(int(tally.gain[row].sum()), len(bad)) or 0,
+        tally.group,
+        numbers,
+    )
+
+
+def _tallies(study: Study, common: Common, least: int) -> list[_Tally]:
+    found: list[_Tally] = []
+    if not common.numbers:
+        return found
+    for group, each in enumerate(study.found.groups):
+        if len(each.lanes) < 2 or study.kind[group] == "pp":  # noqa: PLR2004
             continue
-        for suspect in _verdicts(study, common, group, tally, least):
-            before = found.get(suspect.lane)
-            if before is None or _rank(suspect) < _rank(before):
-                found[suspect.lane] = suspect
-    return sorted(found.values(), key=_rank)
+        exposed = np.stack([common.exposed(lane) for lane in each.lanes])
+        gain = np.maximum(0, _least_of_others(exposed) - exposed)
+        for alike in _alike(study, each.lanes):
+            some = [each.lanes.index(lane) for lane in alike]
+            found.append(_tally(study, common, group, alike, gain[some], least))
+    return found
 
 
 def _rank(suspect: Suspect) -> tuple[int, int, int]:
     return (_ORDER.index(suspect.verdict), -suspect.gain_ns, suspect.lane)
 
 
-def _tally(study: Study, common: Common, group: int, least: int) -> _Tally | None:
-    lanes = study.found.groups[group].lanes
-    if len(lanes) < 2 or study.kind[group] == "pp" or not common.numbers:  # noqa: PLR2004
-        return None
-    ops, numbers = study.ops, np.array(common.numbers, np.int64)
-    index = [{step.index: k for k, n in enumerate(common.numbers) for step in (common.step[lane][n],)}
-             for lane in lanes]  # fmt: skip
-    shape = (len(lanes), len(numbers))
-    last, late = np.zeros(shape, np.int64), np.full(shape, np.iinfo(np.int64).min, np.int64)
-    rows = _rows(study, group)
-    for place, lane in enumerate(lanes):
-        mine = rows[ops["lane"][rows] == lane]
-        at = np.array([index[place].get(int(step), NONE) for step in ops["step"][mine]], np.int64)
-        mine, at = mine[at >= 0], at[at >= 0]
-        np.add.at(last[place], at, study.waits.last[mine])
-        np.maximum.at(late[place], at, study.waits.late[mine])
-    exposed = np.stack([common.exposed(lane) for lane in lanes])
-    gain = np.maximum(0, _least_of_others(exposed) - exposed)
-    clear = last.sum(axis=0)
-    mostly = (clear > 0) & (last >= INSTANCES_SHARE * clear)
-    bad = mostly & (np.maximum(late, gain) >= max(1, least))
-    count = len(np.unique(study.found.instance[rows]))
-    return _Tally(lanes, last, late, gain, bad, count)
+def _alike(study: Study, lanes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Return the lanes that do the same work together; one alone has nobody to be compared with."""
+    by_peer: dict[int, list[int]] = {}
+    for lane in lanes:
+        by_peer.setdefault(study.peer[lane], []).append(lane)
+    return [tuple(mine) for mine in by_peer.values() if len(mine) > 1]
 
 
 def _rows(study: Study, group: int) -> Ints:
@@ -108,52 +141,60 @@ def _rows(study: Study, group: int) -> Ints:
     return rows[study.ops.owned[rows]]
 
 
+def _tally(
+    study: Study, common: Common, group: int, lanes: tuple[int, ...], gain: Ints, least: int
+) -> _Tally:
+    rows = _rows(study, group)
+    lane = study.ops["lane"][rows]
+    begun = study.waits.start[rows]
+    _, at = np.unique(study.found.instance[rows], return_inverse=True)
+    count = int(at.max()) + 1 if len(at) else 0
+    latest, second = np.full(count, NEVER), np.full(count, NEVER)
+    np.maximum.at(latest, at, begun)
+    mine = np.isin(lane, lanes)
+    leads = mine & (begun == latest[at])
+    # The latest of the others that do the same work; a tie leaves no gap.
+    first = np.full(count, NONE, np.int64)
+    first[at[leads]] = np.flatnonzero(leads)
+    rest = mine & (np.arange(len(rows)) != first[at])
+    np.maximum.at(second, at[rest], begun[rest])
+    gaps = np.where(leads & (second[at] != NEVER), begun - second[at], 0)
+    gaps = np.where(gaps > study.waits.floor_ns, gaps, 0)
+    shape = (len(lanes), len(common.numbers))
+    gap, late = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    for place, each in enumerate(lanes):
+        some = np.flatnonzero(lane == each)
+        step = _columns(common, each, study.ops["step"][rows[some]])
+        some, step = some[step >= 0], step[step >= 0]
+        np.add.at(gap[place], step, gaps[some])
+        np.maximum.at(late[place], step, study.waits.late[rows[some]])
+    mostly = (gap > 0) & (gap >= MOSTLY * gap.sum(axis=0))
+    bad = mostly & (np.minimum(np.maximum(late, gain), gap) >= max(1, least))
+    return _Tally(group, lanes, gap, late, gain, bad)
+
+
+def _columns(common: Common, lane: int, step: Ints) -> Ints:
+    """Return the place of each step among the common ones, NONE for others."""
+    index = np.array([common.step[lane][n].index for n in common.numbers], np.int64)
+    order = np.argsort(index)
+    place = np.searchsorted(index[order], step)
+    inside = np.minimum(place, len(index) - 1)
+    return np.where(index[order][inside] == step, order[inside], NONE)
+
+
 def _least_of_others(values: Ints) -> Ints:
     """Return for each row the smallest value of the other rows, per column."""
     ordered = np.sort(values, axis=0)
-    return np.where(values == ordered[0], ordered[1], ordered[0])
+    least: Ints = np.where(values == ordered[0], ordered[1], ordered[0])
+    return least
 
 
-def _verdicts(study: Study, common: Common, group: int, tally: _Tally, least: int) -> list[Suspect]:
-    found = []
-    steps = len(common.numbers)
-    in_group = int(tally.bad.any(axis=0).sum())
-    for place, lane in enumerate(tally.lanes):
-        bad = int(tally.bad[place].sum())
-        alike = [other for other in tally.lanes if study.peer[other] == study.peer[lane]]
-        if not bad or len(alike) < 2:  # noqa: PLR2004 - nobody to compare with
-            continue
-        verdict = _verdict(bad, steps, in_group, len(tally.lanes))
-        if verdict == "straggler" and not _slower(common, lane, alike, least):
-            continue
-        numbers = tuple(
-            n for n, is_bad in zip(common.numbers, tally.bad[place], strict=True) if is_bad
-        )
-        late = [
-            int(ns)
-            for ns, is_bad in zip(tally.late[place], tally.bad[place], strict=True)
-            if is_bad
-        ]
-        found.append(
-            Suspect(
-                lane,
-                verdict,
-                (int(tally.last[place].sum()), tally.instances),
-                median_ns(late) or 0,
-                mean_ns(int(tally.gain[place].sum()), steps) or 0,
-                group,
-                numbers,
-            )
-        )
-    return found
-
-
-def _verdict(bad: int, steps: int, in_group: int, members: int) -> str:
+def _verdict(bad: int, steps: int, anyone: int, rivals: int) -> str:
     if steps < LEAST_STEPS:
         return "cannot_tell"
     if bad >= STEPS_SHARE * steps:
-        return "straggler" if chance(bad, steps, 1 / members) < CHANCE else "cannot_tell"
-    return "transient" if bad >= STEPS_SHARE * in_group else "rotating"
+        return "straggler" if chance(bad, steps, 1 / rivals) < CHANCE else "cannot_tell"
+    return "transient" if bad >= STEPS_SHARE * anyone else "rotating"
 
 
 def chance(hits: int, tries: int, share: float) -> float:
@@ -163,8 +204,10 @@ def chance(hits: int, tries: int, share: float) -> float:
     )
 
 
-def _slower(common: Common, lane: int, alike: list[int], least: int) -> bool:
+def _slower(study: Study, common: Common, suspect: Suspect, least: int) -> bool:
     """Whether the lane's own time per step exceeds its peers', not only its arrival."""
+    lanes = study.found.groups[suspect.group].lanes
+    alike = next(mine for mine in _alike(study, lanes) if suspect.lane in mine)
     own = {each: int((common.length(each) - common.exposed(each)).sum()) for each in alike}
-    others = median_ns([ns for each, ns in own.items() if each != lane]) or 0
-    return 2 * (own[lane] - others) >= least * len(common.numbers)
+    others = median_ns([ns for each, ns in own.items() if each != suspect.lane]) or 0
+    return 2 * (own[suspect.lane] - others) >= least * len(common.numbers)

@@ -7,14 +7,13 @@ transfer: that needs no clock and names no culprit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from nsysflow.job.clocks import Clocks
 from nsysflow.job.instances import Members
-from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops
+from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, Ops
 from nsysflow.job.matching import Matching
 
 ALL_WAIT = [
@@ -32,13 +31,15 @@ SURE = 3
 class Waits:
     """Per op: ``until`` (on the file's clock, NEVER: not split), ``for_op`` that it waited for.
 
-    ``late`` is its start against the median of the other members', per matched op; ``gap`` how far
-    the last arriver of its instance came after the rest of that median; 0 within the clocks' error.
-    ``by_arrival`` tells arrivals from durations. ``complete`` per instance: all members are here.
+    ``start`` is the start of a matched op on the job's time line and ``late`` how far it lies after
+    the median of the other members', 0 within the clocks' error. ``last`` ops came after all other
+    members. ``complete`` per instance: all members are here. ``by_arrival`` tells arrivals from
+    durations, which name nobody. ``floor_ns``: what the clocks cannot tell.
     """
 
     until: Ints
     for_op: Ints
+    start: Ints
     late: Ints
     last: Flags
     complete: Flags
@@ -61,6 +62,8 @@ def split(
     op = members.op
     starts = clocks.to_job(trace[op], ops["start_ns"][op])
     comparable = clocks.status in ("same_clock", "aligned")
+    begun = np.full(len(ops), NEVER, np.int64)
+    begun[op] = starts
     if comparable and len(op):
         late[op] = _zero_within(starts - members.others(starts), floor)
         comparable = clocks.status == "same_clock" or not _weak(members, starts, clocks)
@@ -74,7 +77,7 @@ def split(
         _by_duration(ops, members, until)
     unknown = op[~complete[members.at]]
     until[unknown], for_op[unknown], last[unknown] = NEVER, NONE, False
-    return Waits(until, for_op, late, last, complete, comparable, floor)
+    return Waits(until, for_op, begun, late, last, complete, comparable, floor)
 
 
 def _complete(found: Matching, members: Members, missing: bool) -> Flags:

@@ -14,6 +14,8 @@ from nsysflow.shares import median_ns
 MOST_PEERS = 32
 MOST_NAMES = 3
 SLOWER = 1.02
+# A cause that explains less of the lateness than this explains nothing.
+NOTABLE = 0.1
 DATA = ("data_loading", "exposed_mem")
 
 
@@ -33,8 +35,8 @@ def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, lis
         others = median_ns([sum(each[n].get(name, 0) for n in steps) for each in theirs]) or 0
         excess[name] = (own - others) // len(steps)
     largest = max(excess, key=lambda name: (excess[name], name))
-    if excess[largest] <= 0:
-        return None, ["no cause takes longer than on its peers"]
+    if excess[largest] <= NOTABLE * suspect.median_late_ns:
+        return None, ["no cause takes notably longer than on its peers"]
     text = f"{_words(largest)} takes {time_text(excess[largest])} more per step than on its peers"
     if largest == "compute":
         cause, more = _compute(study.lanes[suspect.lane], [study.lanes[k] for k in peers])

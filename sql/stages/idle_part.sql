@@ -21,7 +21,7 @@ SELECT
     end_ns,
     CASE
         WHEN same_graph THEN 'graph_internal_gap'
-        WHEN queued_ns < $micro_ns THEN 'micro_gap'
+        WHEN queued_ns <= $micro_ns THEN 'micro_gap'
         ELSE 'queued_unexplained'
     END
 FROM gap_cut
