@@ -86,12 +86,29 @@ _part AS (
         gap,
         CASE
             WHEN same_graph THEN 'graph_internal_gap'
-            WHEN queued_ns < $micro_ns THEN 'micro_gap'
+            WHEN queued_ns <= $micro_ns THEN 'micro_gap'
             ELSE 'queued_unexplained'
         END,
         launch_until_ns,
         end_ns
     FROM _gap
+),
+
+-- Only parts of long gaps are ranked: short ones can be millions.
+_ranked AS (
+    SELECT
+        p.*,
+        row_number() OVER (ORDER BY g.end_ns - g.start_ns DESC, p.start_ns) <= $most AS whole
+    FROM _part AS p
+    INNER JOIN _gap AS g ON p.gap = g.gap
+    WHERE g.end_ns - g.start_ns >= $least_ns AND p.end_ns > p.start_ns
+    UNION ALL
+    SELECT
+        p.*,
+        FALSE
+    FROM _part AS p
+    INNER JOIN _gap AS g ON p.gap = g.gap
+    WHERE g.end_ns - g.start_ns < $least_ns AND p.end_ns > p.start_ns
 )
 
 SELECT
@@ -102,9 +119,6 @@ SELECT
     p.end_ns,
     1 AS n,
     p.end_ns - p.start_ns AS covered_ns,
-    g.end_ns - g.start_ns >= $least_ns
-    AND row_number() OVER (ORDER BY g.end_ns - g.start_ns DESC, p.start_ns) <= $most AS whole
-FROM _part AS p
-INNER JOIN _gap AS g ON p.gap = g.gap
+    p.whole
+FROM _ranked AS p
 INNER JOIN timeline_row AS r ON r.kind = 'idle'
-WHERE p.end_ns > p.start_ns

@@ -16,30 +16,29 @@
 --   covered_ns  BIGINT   time between start and end that is really covered
 --   whole       BOOLEAN  it is never merged
 -- Merging what was merged before, with a wider bin, gives the marks of that bin.
+WITH
+_keyed AS (
+    SELECT
+        *,
+        -- A key of its own keeps a mark apart, and everything is read once.
+        CASE
+            WHEN whole OR end_ns - start_ns >= $bin_ns THEN -row_number() OVER ()
+            ELSE (start_ns - $from_ns) // $bin_ns
+        END AS pile
+    FROM timeline_unmerged
+)
+
 SELECT
     row,
     class,
-    name,
-    start_ns,
-    end_ns,
-    n,
-    CASE WHEN n = 1 THEN end_ns - start_ns ELSE covered_ns END AS covered_ns,
-    whole
-FROM timeline_unmerged
-WHERE whole OR end_ns - start_ns >= $bin_ns
-UNION ALL
-SELECT
-    row,
-    class,
-    CASE WHEN count(name) = count(*) AND min(name) = max(name) THEN min(name) END,
-    min(start_ns),
-    max(end_ns),
-    sum(n)::BIGINT,
+    CASE WHEN count(name) = count(*) AND min(name) = max(name) THEN min(name) END AS name,
+    min(start_ns) AS start_ns,
+    max(end_ns) AS end_ns,
+    sum(n)::BIGINT AS n,
     CASE
         WHEN sum(n) = 1 THEN max(end_ns) - min(start_ns)
         ELSE least(sum(covered_ns), max(end_ns) - min(start_ns))::BIGINT
-    END,
-    FALSE
-FROM timeline_unmerged
-WHERE NOT whole AND end_ns - start_ns < $bin_ns
-GROUP BY row, class, (start_ns - $from_ns) // $bin_ns
+    END AS covered_ns,
+    bool_or(whole) AS whole
+FROM _keyed
+GROUP BY row, class, pile
