@@ -333,6 +333,22 @@ def test_phases_are_seen_where_the_gpu_works_for_them(tmp_path: Path) -> None:
     assert [m.name for m in drawn.row("Autograd: ranges")] == ["MmBackward0"]
 
 
+def test_what_a_launching_call_holds_is_cut_out_of_it(tmp_path: Path) -> None:
+    export = Export()
+    export.kernel(GEMM, ms(1), ms(2), launch=(ms(1) - us(20), ms(1) - us(10)))
+    export.kernel(GEMM, ms(8), ms(9), launch=(ms(4), ms(7)))
+    export.api("cuModuleLoadData", ms(5), ms(6))
+    document = only(export, tmp_path)
+    (drawn,) = drawn_steps(document)
+    parts = [(m.group, m.start, m.end) for m in drawn.of("idle") if m.start >= ms(4)]
+    assert parts == [
+        ("launch_latency", ms(4), ms(5)),
+        ("jit_or_load", ms(5), ms(6)),
+        ("launch_latency", ms(6), ms(8)),
+    ]
+    check_idle(document, [drawn])
+
+
 def test_quiet_streams_share_a_row(tmp_path: Path) -> None:
     export = Export()
     for k in range(40):
