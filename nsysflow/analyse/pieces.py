@@ -102,16 +102,14 @@ def _keep_pieces(work: Workspace, facts: Facts) -> None:
     start, end = (segment[name].to_numpy()[kept] for name in ("start_ns", "end_ns"))
     step = segment["step"].to_numpy()[kept]
     parts = np.zeros((len(PARTS), len(kept)), np.int64)
-    for code, bucket in enumerate(_PLAIN):
-        parts[code] = level1[bucket].to_numpy()[kept]
+    for place, bucket in enumerate(_PLAIN):
+        parts[place] = level1[bucket].to_numpy()[kept]
     spans = Spans(start, end, np.arange(len(kept)))
     for cause, idle in _idle(work).items():
         at, _, shared = overlaps(spans, idle)
         np.add.at(parts[PARTS.index(("idle", cause))], at, shared.length)
     _check(work, facts, parts, level1["exposed_comm"].to_numpy()[kept])
-    code, at = np.nonzero(parts)
-    order = np.lexsort((code, at))
-    code, at = code[order], at[order]
+    at, code = np.nonzero(parts.T)
     columns = {"step": step[at], "start_ns": start[at], "end_ns": end[at]}
     work.keep("lane_piece", pa.table(columns | _named(code) | {"ns": parts[code, at]}))
     _keep_steps(work, step, parts)

@@ -65,7 +65,7 @@ def _micro_batches(study: Study, lanes: Sequence[dict[str, Any]]) -> int | None:
         (0, "loss_softmax"),
     ):
         for document, at in zip(lanes, study.stage, strict=True):
-            steps = document["steps"]["kept"]
+            steps = int(document["steps"]["kept"])
             counts = [
                 row["count"]
                 for row in document["kernels"].get("top") or ()

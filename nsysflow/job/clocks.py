@@ -95,7 +95,7 @@ def align(
     start = _session(captures)
     sample = _sample(ops, trace, members)
     row_trace = trace[ops["lane"][sample.op]]
-    part = _parts(count, sample, row_trace, trace)
+    part = _union(count, sample, row_trace)
     found = _clocks(count, start, part, captures)
     if not len(sample.first):
         _centre(found, lanes)
@@ -192,13 +192,8 @@ def _bridges(members: Members, firm: npt.NDArray[np.bool_], trace: Ints) -> npt.
     count = int(trace.max()) + 1 if len(trace) else 0
     held = members.take(firm)
     part = _union(count, held, trace[firm[members.at]])
-    low, high = members.least(part[trace]), members.most(part[trace])
-    return ~firm & (low != high)
-
-
-def _parts(count: int, sample: Members, row_trace: Ints, trace: Ints) -> Ints:
-    del trace
-    return _union(count, sample, row_trace)
+    apart: Flags = members.least(part[trace]) != members.most(part[trace])
+    return ~firm & apart
 
 
 def _union(count: int, members: Members, row_trace: Ints) -> Ints:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from nsysflow.job.lanes import NEVER, Flags, Ints, JobLane
+from nsysflow.job.table import read_table
 from nsysflow.model import EXPOSED_COMM_PARTS
 
 PART = {name: code for code, name in enumerate(EXPOSED_COMM_PARTS)}
@@ -30,7 +30,7 @@ class Exposed:
 
 def read_exposed(lane: JobLane, first_op: int) -> Exposed:
     """Read a lane's stretches; its ops begin at ``first_op`` in Ops."""
-    table = pq.read_table(lane.folder / "exposed_piece.parquet")
+    table = read_table(lane.folder / "exposed_piece.parquet")
     step, start, end = (
         table[name].to_numpy().astype(np.int64) for name in ("step", "start_ns", "end_ns")
     )
@@ -66,8 +66,15 @@ def cut(exposed: Exposed, until: Ints, bubble: Flags) -> tuple[Exposed, Ints]:
     part = np.where(is_wait & bubble[both.op], PART["pipeline_bubble"], part)
     some = np.flatnonzero(both.end > both.start)
     some = some[np.argsort(both.start[some], kind="stable")]
-    columns = (both.op, both.step, both.start, both.end, both.gated, both.whole_ns)
-    return Exposed(*(column[some] for column in columns)), part[some].astype(np.int64)
+    taken = Exposed(
+        op=both.op[some],
+        step=both.step[some],
+        start=both.start[some],
+        end=both.end[some],
+        gated=both.gated[some],
+        whole_ns=both.whole_ns[some],
+    )
+    return taken, part[some].astype(np.int64)
 
 
 def sums(parts: Exposed, part: Ints) -> dict[str, int]:

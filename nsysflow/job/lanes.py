@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from nsysflow.job.table import read_table
 from nsysflow.model import COLLECTIVE_OPS
 
 Ints = npt.NDArray[np.int64]
@@ -87,7 +87,7 @@ class Ops:
 
 def read_ops(lanes: Sequence[JobLane]) -> Ops:
     """Read the collectives of all lanes."""
-    tables = [pq.read_table(lane.folder / "collective.parquet") for lane in lanes]
+    tables = [read_table(lane.folder / "collective.parquet") for lane in lanes]
     counts = [table.num_rows for table in tables]
     both = pa.concat_tables(tables, promote_options="permissive")
     lane = np.repeat(np.arange(len(lanes), dtype=np.int64), counts)

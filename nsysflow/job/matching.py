@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,7 +20,8 @@ from nsysflow.job.sequences import common
 _SIZED = [
     OP[name] for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 ]
-_MIX = np.uint64(0x9E3779B97F4A7C15)
+# One op alone is no collective.
+PAIR = 2
 
 
 @dataclass
@@ -79,38 +81,34 @@ def signature(ops: Ops) -> Ints:
     return ops["op"] * (1 << 48) + np.where(sized, (ops["bytes"] + 1) & ((1 << 48) - 1), 0)
 
 
-def by_communicator(ops: Ops, lanes: Sequence[JobLane], anchor: Ints) -> Matching:
+def by_communicator(ops: Ops, anchor: Ints) -> Matching:
     """Match the ops whose communicator is known."""
     found = Matching(np.full(len(ops), NONE, np.int64), np.empty(0, np.int64), _alone(ops))
     some = np.flatnonzero((ops["comm"] >= 0) & ~found.alone)
-    link = _links(ops, some)
-    order = some[
-        np.lexsort(
-            (ops["start_ns"][some], ops["order_ns"][some], ops["lane"][some], anchor[some], link)
-        )
-    ]
-    position = np.empty(len(ops), np.int64)
-    position[some] = link
-    keys = np.stack([position[order], anchor[order], ops["lane"][order]])
+    link = np.full(len(ops), NONE, np.int64)
+    link[some] = _links(ops, some)
+    columns = (ops["start_ns"], ops["order_ns"], ops["lane"], anchor, link)
+    order = some[np.lexsort([column[some] for column in columns])]
+    keys = np.stack([link[order], anchor[order], ops["lane"][order]])
     runs = _runs(keys)
-    sign = signature(ops)
+    steps = _Steps(found, ops, signature(ops))
     groups: dict[int, int] = {}
-    made: list[int] = []
     for cell in _cells(keys, runs):
-        comm = int(ops["comm"][order[runs[cell[0]][0]]])
-        number = groups.setdefault(int(keys[0, runs[cell[0]][0]]), len(groups))
+        first = order[runs[cell[0]][0]]
+        number = groups.setdefault(int(link[first]), len(groups))
         if number == len(found.groups):
+            comm = int(ops["comm"][first])
             found.groups.append(Group(ops.comms[comm], (), _size(ops, comm)))
-        members = [order[a:b] for a, b in (runs[k] for k in cell)]
-        _match(found, members, sign, ops, number, made)
-    found.group = np.array(made, np.int64)
-    _members(found, ops, position, groups, some)
+        steps.match(number, [order[slice(*runs[k])] for k in cell])
+    found.group = np.array(steps.group, np.int64)
+    _members(found, ops, link, groups, some)
     return found
 
 
 def _alone(ops: Ops) -> Flags:
     """Copies between devices name no peer; a communicator of one rank has none."""
-    return (ops["op"] == OP["p2p_copy"]) | (ops["ranks"] == 1)
+    alone: Flags = (ops["op"] == OP["p2p_copy"]) | (ops["ranks"] == 1)
+    return alone
 
 
 def _links(ops: Ops, some: Ints) -> Ints:
@@ -145,7 +143,7 @@ def _runs(keys: Ints) -> list[tuple[int, int]]:
         return []
     change = np.flatnonzero((keys[:, 1:] != keys[:, :-1]).any(axis=0)) + 1
     edges = np.concatenate([[0], change, [count]]).tolist()
-    return list(zip(edges[:-1], edges[1:], strict=True))
+    return list(pairwise(edges))
 
 
 def _cells(keys: Ints, runs: list[tuple[int, int]]) -> list[list[int]]:
@@ -162,36 +160,50 @@ def _cells(keys: Ints, runs: list[tuple[int, int]]) -> list[list[int]]:
     return cells
 
 
-def _match(
-    found: Matching, members: list[Ints], sign: Ints, ops: Ops, group: int, made: list[int]
-) -> None:
-    """Give one step's ops of a communicator their instances."""
-    if len(members) == 1:
-        return
-    signs = [sign[each] for each in members]
-    same = all(len(s) == len(signs[0]) and (s == signs[0]).all() for s in signs)
-    first = len(made)
-    if same:
-        made.extend([group] * len(signs[0]))
-        for each in members:
-            found.instance[each] = first + np.arange(len(each))
-        return
-    lead = _leader(signs)
-    early = (ops["step"][members[lead]] == NONE).all()
-    used = np.zeros(len(signs[lead]), np.int64)
-    pairs = []
-    for s, each in zip(signs, members, strict=True):
-        from_end = bool(early or (ops["step"][each] == NONE).all())
-        pair = np.array(
-            common(signs[lead].tolist(), s.tolist(), from_end=from_end), np.int64
-        ).reshape(-1, 2)
-        used[pair[:, 0]] += 1
-        pairs.append(pair)
-    number = np.cumsum(used >= 2) - 1 + first  # noqa: PLR2004 - one op alone is no collective
-    for pair, each in zip(pairs, members, strict=True):
-        shared = pair[used[pair[:, 0]] >= 2]  # noqa: PLR2004
-        found.instance[each[shared[:, 1]]] = number[shared[:, 0]]
-    made.extend([group] * int((used >= 2).sum()))  # noqa: PLR2004
+@dataclass
+class _Steps:
+    """Gives the ops of one step after the other their instances; ``group`` of every instance."""
+
+    found: Matching
+    ops: Ops
+    sign: Ints
+    group: list[int] = field(default_factory=list)
+
+    def match(self, group: int, members: list[Ints]) -> None:
+        """Match what each member ran in one step."""
+        if len(members) < PAIR:
+            return
+        signs = [self.sign[each] for each in members]
+        first = len(self.group)
+        if all(np.array_equal(sign, signs[0]) for sign in signs):
+            self.group.extend([group] * len(signs[0]))
+            for each in members:
+                self.found.instance[each] = first + np.arange(len(each))
+            return
+        lead = _leader(signs)
+        pairs = self._aligned(members, signs, lead)
+        used = np.zeros(len(signs[lead]), np.int64)
+        for pair in pairs:
+            used[pair[:, 0]] += 1
+        shared = used >= PAIR
+        number = np.cumsum(shared) - 1 + first
+        for pair, each in zip(pairs, members, strict=True):
+            both = pair[shared[pair[:, 0]]]
+            self.found.instance[each[both[:, 1]]] = number[both[:, 0]]
+        self.group.extend([group] * int(shared.sum()))
+
+    def _aligned(self, members: list[Ints], signs: list[Ints], lead: int) -> list[Ints]:
+        """Align each member's sequence with the leader's.
+
+        What ran before a capture's first step is the end of the step before.
+        """
+        early = [bool((self.ops["step"][each] == NONE).all()) for each in members]
+        return [
+            np.array(
+                common(signs[lead].tolist(), sign.tolist(), from_end=early[lead] or mine), np.int64
+            ).reshape(-1, 2)
+            for sign, mine in zip(signs, early, strict=True)
+        ]
 
 
 def _leader(signs: list[Ints]) -> int:

@@ -20,6 +20,7 @@ from nsysflow.shares import frac, mean_ns
 
 Section = dict[str, Any]
 LIST_ROWS = 200
+NOTHING = "no collectives that run on several ranks were recorded in the kept steps"
 
 
 @dataclass(frozen=True)
@@ -68,19 +69,20 @@ def _untrusted(study: Study) -> str | None:
 def _unwalkable(
     study: Study, common: Common, untrusted: str | None, missing: str | None
 ) -> str | None:
-    if not study.matched[1]:
-        return "no collectives that run on several ranks were recorded in the kept steps"
-    if untrusted or missing:
-        return untrusted or missing
-    if study.clocks.status not in ("same_clock", "aligned"):
-        return study.clocks.reason or "the clocks of the files are not aligned"
-    if len(np.unique(study.clocks.part)) > 1:
-        return "the ranks fall into groups without a common collective"
-    if not common.numbers:
-        return "no step was kept on every rank"
-    if not study.waits.complete.any():
-        return "no communicator has all its members in this report"
-    return None
+    aligned = study.clocks.status in ("same_clock", "aligned")
+    reasons = (
+        (not study.matched[1], NOTHING),
+        (untrusted is not None, untrusted),
+        (missing is not None, missing),
+        (not aligned, study.clocks.reason or "the clocks of the files are not aligned"),
+        (
+            len(np.unique(study.clocks.part)) > 1,
+            "the ranks form groups without a common collective",
+        ),
+        (not common.numbers, "no step was kept on every rank"),
+        (not study.waits.complete.any(), "no communicator has all its members in this report"),
+    )
+    return next((reason for applies, reason in reasons if applies), None)
 
 
 def _unclear(study: Study, common: Common) -> str | None:
@@ -115,8 +117,7 @@ def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
 def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
     matched, whole = study.matched
     if not whole:
-        reason = "no collectives that run on several ranks were recorded in the kept steps"
-        return {"status": "not_applicable", "reason": reason, "matched_frac": None, "groups": []}
+        return {"status": "not_applicable", "reason": NOTHING, "matched_frac": None, "groups": []}
     share = frac(matched, whole)
     if untrusted:
         return _withheld(untrusted, matched_frac=share, groups=[])

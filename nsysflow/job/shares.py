@@ -82,7 +82,7 @@ def _item(study: Study, rows: Ints, moved: Ints) -> dict[str, Any]:
     transfer = int((ops["end_ns"][rows] - until)[split].sum())
     instance = study.found.instance[rows]
     matched = instance != NONE
-    group = np.unique(study.found.group[instance[matched]]) if matched.any() else []
+    group = np.unique(study.found.group[instance[matched]])
     kind, members = "unknown", None
     algbw, busbw = None, None
     if len({study.kind[g] for g in group}) == 1:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from nsysflow.job.exposed import PART
 from nsysflow.job.lanes import Ints, JobLane, Step
 from nsysflow.job.study import Study
+from nsysflow.job.table import read_table
 from nsysflow.job.walk import Run
 
 Vector = dict[str, int]
@@ -73,7 +73,7 @@ def vectors(study: Study, common: Common, lane: int) -> dict[int, Vector]:
     """Return what a lane did in each common step: ns by cause, compute and transfer among them."""
     number = {common.step[lane][n].index: n for n in common.numbers}
     found: dict[int, Vector] = {n: {} for n in common.numbers}
-    table = pq.read_table(study.lanes[lane].folder / "lane_step.parquet").to_pylist()
+    table = read_table(study.lanes[lane].folder / "lane_step.parquet").to_pylist()
     for row in table:
         if row["step"] in number:
             name = row["cause"] or _name(row["bucket"])

@@ -29,7 +29,7 @@ _ORDER = ("straggler", "transient", "rotating", "cannot_tell")
 
 @dataclass(frozen=True)
 class Suspect:
-    """A lane that makes others wait. ``steps`` are those in which it did, of all in ``last_frac``."""
+    """A lane that makes others wait, in ``steps``; their share of all is ``last_frac``."""
 
     lane: int
     verdict: str
@@ -65,7 +65,7 @@ def least_ns(study: Study, common: Common) -> int:
 def suspects(study: Study, common: Common) -> list[Suspect]:
     """Return the lanes with a verdict, the worst first, each with the group where it shows most."""
     least = least_ns(study, common)
-    tallies = _tallies(study, common, least)
+    tallies = _tallies(study, common)
     late_in_step = {
         lane: np.any([t.bad[t.lanes.index(lane)] for t in tallies if lane in t.lanes], axis=0)
         for lane in range(len(study.lanes))
@@ -106,7 +106,7 @@ def _suspect(common: Common, lane: int, bad: Flags, mine: list[_Tally], anyone: 
     )
 
 
-def _tallies(study: Study, common: Common, least: int) -> list[_Tally]:
+def _tallies(study: Study, common: Common) -> list[_Tally]:
     found: list[_Tally] = []
     if not common.numbers:
         return found
@@ -117,7 +117,7 @@ def _tallies(study: Study, common: Common, least: int) -> list[_Tally]:
         gain = np.maximum(0, _least_of_others(exposed) - exposed)
         for alike in _alike(study, each.lanes):
             some = [each.lanes.index(lane) for lane in alike]
-            found.append(_tally(study, common, group, alike, gain[some], least))
+            found.append(_tally(study, common, group, alike, gain[some]))
     return found
 
 
@@ -138,12 +138,11 @@ def _rows(study: Study, group: int) -> Ints:
     members = study.members
     mine = (study.found.group == group) & study.waits.complete
     rows = members.op[mine[members.at]]
-    return rows[study.ops.owned[rows]]
+    kept: Ints = rows[study.ops.owned[rows]]
+    return kept
 
 
-def _tally(
-    study: Study, common: Common, group: int, lanes: tuple[int, ...], gain: Ints, least: int
-) -> _Tally:
+def _tally(study: Study, common: Common, group: int, lanes: tuple[int, ...], gain: Ints) -> _Tally:
     rows = _rows(study, group)
     lane = study.ops["lane"][rows]
     begun = study.waits.start[rows]
@@ -169,7 +168,8 @@ def _tally(
         np.add.at(gap[place], step, gaps[some])
         np.maximum.at(late[place], step, study.waits.late[rows[some]])
     mostly = (gap > 0) & (gap >= MOSTLY * gap.sum(axis=0))
-    bad = mostly & (np.minimum(np.maximum(late, gain), gap) >= max(1, least))
+    least = max(1, least_ns(study, common))
+    bad = mostly & (np.minimum(np.maximum(late, gain), gap) >= least)
     return _Tally(group, lanes, gap, late, gain, bad)
 
 
@@ -179,7 +179,8 @@ def _columns(common: Common, lane: int, step: Ints) -> Ints:
     order = np.argsort(index)
     place = np.searchsorted(index[order], step)
     inside = np.minimum(place, len(index) - 1)
-    return np.where(index[order][inside] == step, order[inside], NONE)
+    found: Ints = np.where(index[order][inside] == step, order[inside], NONE)
+    return found
 
 
 def _least_of_others(values: Ints) -> Ints:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsysflow.job.lanes import NONE, Ints, JobLane, Ops
-from nsysflow.job.matching import Group, Matching, signature
+from nsysflow.job.matching import PAIR, Group, Matching, signature
 
 ENOUGH, FEW = 20, 5
 SLACK_NS, SLACK_SHARE = 20_000, 0.05
@@ -32,27 +32,24 @@ def by_stream(ops: Ops, lanes: Sequence[JobLane], anchor: Ints, found: Matching)
     some = np.flatnonzero((ops["comm"] == NONE) & ~found.alone)
     if not len(some):
         return
-    shared = _shared_steps(ops, anchor, some, len(lanes))
+    shared = _shared_steps(ops, anchor, some)
     some = some[np.isin(anchor[some], shared)]
-    made: list[int] = []
     by_lanes: dict[tuple[int, ...], int] = {}
     for units in _candidates(ops, anchor, some):
         for cluster in _clusters(ops, lanes, units):
             members = tuple(sorted(unit.lane for unit in cluster))
-            if len(members) > 1:
+            if len(members) >= PAIR:
                 group = by_lanes.setdefault(members, len(found.groups))
                 if group == len(found.groups):
                     found.groups.append(Group(None, members))
-                _join(found, ops, lanes, cluster, group, made)
-    found.group = np.concatenate([found.group, np.array(made, np.int64)])
+                _join(found, ops, lanes, cluster, group)
 
 
-def _shared_steps(ops: Ops, anchor: Ints, some: Ints, lanes: int) -> Ints:
+def _shared_steps(ops: Ops, anchor: Ints, some: Ints) -> Ints:
     """Return the steps in which every lane that communicates does."""
     pairs = np.unique(np.stack([anchor[some], ops["lane"][some]]), axis=1)
     present = len(np.unique(pairs[1]))
     steps, count = np.unique(pairs[0], return_counts=True)
-    del lanes
     shared: Ints = steps[count == present]
     return shared
 
@@ -110,22 +107,16 @@ def _disagreement(
 
 
 def _join(
-    found: Matching,
-    ops: Ops,
-    lanes: Sequence[JobLane],
-    cluster: list[_Unit],
-    group: int,
-    made: list[int],
+    found: Matching, ops: Ops, lanes: Sequence[JobLane], cluster: list[_Unit], group: int
 ) -> None:
-    first = len(found.group) + len(made)
-    lead = cluster[0]
+    """Make an instance of every op of the cluster that ends with the first unit's."""
     fits = []
     for unit in cluster:
-        off, slack = _disagreement(ops, lanes, unit, lead)
+        off, slack = _disagreement(ops, lanes, unit, cluster[0])
         fits.append(off <= slack)
-    used = np.sum(fits, axis=0) >= 2  # noqa: PLR2004 - one op alone is no collective
-    number = first + np.cumsum(used) - 1
+    used = np.sum(fits, axis=0) >= PAIR
+    number = found.count + np.cumsum(used) - 1
     for unit, fit in zip(cluster, fits, strict=True):
         some = fit & used
         found.instance[unit.ops[some]] = number[some]
-    made.extend([group] * int(used.sum()))
+    found.group = np.append(found.group, np.full(int(used.sum()), group, np.int64))

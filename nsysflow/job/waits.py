@@ -14,7 +14,7 @@ import numpy as np
 from nsysflow.job.clocks import Clocks
 from nsysflow.job.instances import Members
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, Ops
-from nsysflow.job.matching import Matching
+from nsysflow.job.matching import PAIR, Matching
 
 ALL_WAIT = [
     OP[name]
@@ -25,6 +25,10 @@ TO_ROOT = [OP["reduce"], OP["gather"]]
 # Clock error above this share of the typical lateness: no claims about who came last.
 WEAK = 0.10
 SURE = 3
+# A few late collectives in many are worth telling too: the spread that a tenth exceeds counts.
+OFTEN = 0.9
+
+Matched = tuple[Matching, Members]
 
 
 @dataclass(frozen=True)
@@ -47,37 +51,57 @@ class Waits:
     floor_ns: int
 
 
-def split(
-    ops: Ops, trace: Ints, found: Matching, members: Members, clocks: Clocks, *, missing: bool
-) -> Waits:
-    """Split all ops; ``trace`` is the file of every op, ``missing``: ranks of the job are not here.
+def split(ops: Ops, trace: Ints, matched: Matched, clocks: Clocks, *, missing: bool) -> Waits:
+    """Split all ops.
 
     An instance counts as complete if as many members are here as its communicator has; where that
     is not known, if no rank of the job is missing.
+
+    Args:
+        ops: the communication ops.
+        trace: the file of every op.
+        matched: which of them are one collective.
+        clocks: the clocks of the files.
+        missing: ranks of the job are not here.
     """
-    complete = _complete(found, members, missing)
-    until, for_op = np.full(len(ops), NEVER, np.int64), np.full(len(ops), NONE, np.int64)
-    late, last = np.zeros(len(ops), np.int64), np.zeros(len(ops), np.bool_)
-    floor = 0 if clocks.status == "same_clock" else SURE * (clocks.sigma_ns or 0)
+    found, members = matched
     op = members.op
-    starts = clocks.to_job(trace[op], ops["start_ns"][op])
-    comparable = clocks.status in ("same_clock", "aligned")
-    begun = np.full(len(ops), NEVER, np.int64)
-    begun[op] = starts
-    if comparable and len(op):
-        late[op] = _zero_within(starts - members.others(starts), floor)
-        comparable = clocks.status == "same_clock" or not _weak(members, starts, clocks)
-    if comparable:
-        _by_arrival(ops, members, starts, floor, until, for_op, last)
-        until[op] = _to_file(clocks, trace[op], until[op])
+    complete = _complete(found, members, missing)
+    waits = Waits(
+        until=np.full(len(ops), NEVER, np.int64),
+        for_op=np.full(len(ops), NONE, np.int64),
+        start=np.full(len(ops), NEVER, np.int64),
+        late=np.zeros(len(ops), np.int64),
+        last=np.zeros(len(ops), np.bool_),
+        complete=complete,
+        by_arrival=_can_tell(ops, trace, members, clocks),
+        floor_ns=0 if clocks.status == "same_clock" else SURE * (clocks.sigma_ns or 0),
+    )
+    waits.start[op] = clocks.to_job(trace[op], ops["start_ns"][op])
+    if waits.by_arrival:
+        starts = waits.start[op]
+        late = starts - members.others(starts) if len(op) else starts
+        waits.late[op] = np.where(np.abs(late) > waits.floor_ns, late, 0)
+        _by_arrival(ops, members, waits)
+        waits.until[op] = _to_file(clocks, trace[op], waits.until[op])
         # A lane that did not wait beyond the clocks' error starts to transfer at once.
-        own = until[op] != NEVER
-        until[op[own]] = np.clip(until[op[own]], ops["start_ns"][op[own]], ops["end_ns"][op[own]])
+        own = op[waits.until[op] != NEVER]
+        waits.until[own] = np.clip(waits.until[own], ops["start_ns"][own], ops["end_ns"][own])
     else:
-        _by_duration(ops, members, until)
+        _by_duration(ops, members, waits.until)
     unknown = op[~complete[members.at]]
-    until[unknown], for_op[unknown], last[unknown] = NEVER, NONE, False
-    return Waits(until, for_op, begun, late, last, complete, comparable, floor)
+    waits.until[unknown], waits.for_op[unknown], waits.last[unknown] = NEVER, NONE, False
+    return waits
+
+
+def _can_tell(ops: Ops, trace: Ints, members: Members, clocks: Clocks) -> bool:
+    """Whether the clocks are good enough to say who came last."""
+    if clocks.status == "same_clock" or not len(members.op):
+        return clocks.status in ("same_clock", "aligned")
+    starts = clocks.to_job(trace[members.op], ops["start_ns"][members.op])
+    spread = members.most(starts) - members.median(starts)
+    typical = max(float(np.median(spread)), float(np.quantile(spread, OFTEN)))
+    return clocks.status == "aligned" and (clocks.sigma_ns or 0) <= WEAK * typical
 
 
 def _complete(found: Matching, members: Members, missing: bool) -> Flags:
@@ -91,46 +115,34 @@ def _complete(found: Matching, members: Members, missing: bool) -> Flags:
     return members.size == size[found.group] if len(found.group) else np.empty(0, np.bool_)
 
 
-def _zero_within(late: Ints, floor: int) -> Ints:
-    return np.where(np.abs(late) > floor, late, 0)
-
-
-def _weak(members: Members, starts: Ints, clocks: Clocks) -> bool:
-    spread = members.most(starts) - members.median(starts)
-    typical = float(np.median(spread)) if len(spread) else 0.0
-    # Where the clocks tell nothing late at all there is no arrival to claim either.
-    return (clocks.sigma_ns or 0) > WEAK * max(typical, float(np.quantile(spread, 0.9)))
-
-
-def _by_arrival(
-    ops: Ops, members: Members, starts: Ints, floor: int, until: Ints, for_op: Ints, last: Flags
-) -> None:
-    """Fill ``until`` on the job's time line."""
+def _by_arrival(ops: Ops, members: Members, waits: Waits) -> None:
+    """Fill ``until`` (on the job's time line), ``for_op`` and ``last``."""
     op, at = members.op, members.at
-    kind = ops["op"][op]
+    starts, kind = waits.start[op], ops["op"][op]
     latest = members.most(starts)
-    # Of several that come last together the first lane stands for all; none of them is "the" last.
-    is_latest = starts == latest[at]
-    leader = np.full(len(latest), NONE, np.int64)
-    reverse = np.flatnonzero(is_latest)[::-1]
-    leader[at[reverse]] = op[reverse]
+    leader = _first_of(members, starts == latest[at])
     second = members.most(np.where(op == leader[at], NEVER, starts))
-    clear = latest - second > floor
-    last[op] = is_latest & clear[at]
-    target, culprit = latest[at], leader[at]
+    # Of several that come last together one stands for all; none of them is "the" last.
+    waits.last[op] = (op == leader[at]) & (latest - second > waits.floor_ns)[at]
     root = _root_op(ops, members)
+    has_root = root[at] >= 0
     from_root, to_root = np.isin(kind, FROM_ROOT), np.isin(kind, TO_ROOT)
-    root_start = np.where(root[at] >= 0, _start_of(members, starts, root)[at], NEVER)
-    target = np.where(from_root, np.maximum(root_start, starts), target)
-    culprit = np.where(from_root, root[at], culprit)
-    waiting = ~to_root | (op == root[at])
-    target = np.where(waiting, target, starts)
-    known = np.isin(kind, ALL_WAIT) | ((from_root | to_root) & (root[at] >= 0))
-    known |= (kind == OP["send_recv"]) & (members.size[at] == 2)  # noqa: PLR2004 - a pair
-    waits = target - starts > floor
-    target = np.where(waits, target, starts)
-    until[op] = np.where(known, target, NEVER)
-    for_op[op] = np.where(known & waits & (culprit != op), culprit, NONE)
+    target = np.where(from_root & has_root, waits.start[root[at]], latest[at])
+    target = np.where(to_root & (op != root[at]), starts, target)
+    culprit = np.where(from_root, root[at], leader[at])
+    known = np.isin(kind, ALL_WAIT) | ((from_root | to_root) & has_root)
+    known |= (kind == OP["send_recv"]) & (members.size[at] == PAIR)
+    long = target - starts > waits.floor_ns
+    waits.until[op] = np.where(known, np.where(long, target, starts), NEVER)
+    waits.for_op[op] = np.where(known & long & (culprit != op), culprit, NONE)
+
+
+def _first_of(members: Members, some: Flags) -> Ints:
+    """Return the first op of every instance among some rows, NONE without one."""
+    found = np.full(len(members.first), NONE, np.int64)
+    rows = np.flatnonzero(some)[::-1]
+    found[members.at[rows]] = members.op[rows]
+    return found
 
 
 def _root_op(ops: Ops, members: Members) -> Ints:
@@ -139,17 +151,7 @@ def _root_op(ops: Ops, members: Members) -> Ints:
     place = np.arange(len(op)) - members.first[at]
     own = ops["comm_rank"][op]
     seat = np.where(own >= 0, own, place)
-    is_root = (ops["root"][op] >= 0) & (ops["root"][op] == seat)
-    root = np.full(len(members.first), NONE, np.int64)
-    root[at[is_root]] = op[is_root]
-    return root
-
-
-def _start_of(members: Members, starts: Ints, chosen: Ints) -> Ints:
-    found = np.full(len(members.first), NEVER, np.int64)
-    mine = chosen[members.at] == members.op
-    found[members.at[mine]] = starts[mine]
-    return found
+    return _first_of(members, (ops["root"][op] >= 0) & (ops["root"][op] == seat))
 
 
 def _by_duration(ops: Ops, members: Members, until: Ints) -> None:
@@ -159,7 +161,7 @@ def _by_duration(ops: Ops, members: Members, until: Ints) -> None:
     length = ops["end_ns"][op] - ops["start_ns"][op]
     shortest = members.least(length)[members.at]
     known = np.isin(ops["op"][op], ALL_WAIT)
-    known |= (ops["op"][op] == OP["send_recv"]) & (members.size[members.at] == 2)  # noqa: PLR2004
+    known |= (ops["op"][op] == OP["send_recv"]) & (members.size[members.at] == PAIR)
     until[op] = np.where(known, ops["end_ns"][op] - shortest, NEVER)
 
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import pyarrow.parquet as pq
 
 from nsysflow.job.exposed import PART, Exposed
 from nsysflow.job.lanes import NONE, Flags, Ints
 from nsysflow.job.study import Study
+from nsysflow.job.table import read_table
 from nsysflow.model import EXPOSED_COMM_PARTS
 
 Charge = dict[tuple[int, str, str | None], int]
@@ -92,9 +92,7 @@ def _begin(study: Study, run: Run) -> tuple[int, int]:
 
 
 def _read(study: Study, lane: int) -> _Pieces:
-    table = pq.read_table(
-        study.lanes[lane].folder / "lane_piece.parquet", read_dictionary=["bucket", "cause"]
-    )
+    table = read_table(study.lanes[lane].folder / "lane_piece.parquet", ("bucket", "cause"))
     names = list(zip(table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True))
     keys = tuple(sorted(set(names), key=str))
     number = {key: k for k, key in enumerate(keys)}
