@@ -103,7 +103,7 @@ def _verdict(result: Document) -> str:
         return "This folder holds several jobs; each rank page stands on its own."
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
-        return _walk_verdict(walk)
+        return _walk_verdict(walk, _straggler(result))
     said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(ranks) else "the capture")
     if len(ranks) == 1:
         return said
@@ -114,7 +114,22 @@ def _stepped(ranks: Sequence[Mapping[str, Any]]) -> bool:
     return all(rank["steps_kept"] > 1 for rank in ranks)
 
 
-def _walk_verdict(walk: Mapping[str, Any]) -> str:
+def _straggler(result: Document) -> str | None:
+    """Say what one late rank costs, where that is the largest thing to say."""
+    found = section(result, "stragglers")
+    rows = () if state(found) else found["items"]
+    late = [row for row in rows if row["verdict"] == "straggler" and row["gain_bound_ns_per_step"]]
+    if not late:
+        return None
+    worst = max(late, key=lambda row: row["gain_bound_ns_per_step"])
+    gain = units.ratio(worst["gain_bound_ns_per_step"], section(result, "walk")["step_ns"])
+    if gain < verdict.WORTH_NAMING:
+        return None
+    who = worst["label"] if worst["rank"] is None else f"rank {worst['rank']}"
+    return f"{who} makes the others wait, at most {units.share(gain)} of the step."
+
+
+def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
     sums: dict[tuple[str, str], int] = {}
     for item in walk["items"]:
         key = (item["bucket"], item["cause"] or item["bucket"])
@@ -132,6 +147,8 @@ def _walk_verdict(walk: Mapping[str, Any]) -> str:
         reverse=True,
     )
     said = f"The job computes for {units.share(units.ratio(computes, total))} of its critical path"
+    if straggler and (not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING):
+        return f"{said}; {straggler}"
     if not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING:
         return f"{said}; no single loss exceeds 5{units.NARROW}%."
     share = units.share(units.ratio(losses[0][0], total))
