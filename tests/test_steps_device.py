@@ -35,6 +35,19 @@ def test_optimizer_clusters_end_steps(micro_batches: int) -> None:
     assert {window.ops for window in steps.windows} == {micro_batches * 62 + 8}
 
 
+def test_a_host_far_ahead_of_the_device() -> None:
+    """All steps are launched before the first one is over."""
+    program = Program()
+    for _ in range(STEPS):
+        program.forward()
+        program.backward()
+        program.optimizer()
+        program.edge()
+    steps = program.lane.steps()
+    assert program.now < program.edges[1]
+    assert spans(steps) == tiles(program.edges)
+
+
 def test_work_after_the_last_cluster_is_a_cut_step() -> None:
     program = trained()
     program.forward()

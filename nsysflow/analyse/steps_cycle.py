@@ -15,7 +15,8 @@ Ints = npt.NDArray[np.int64]
 
 TOGETHER = 10  # events closer than a tenth of their usual spacing are one
 SAME = 0.05  # intervals whose numbers of ops differ by less are alike
-SAME_OPS = 2
+SAME_OPS = 1
+PAIRS = 3  # fewer repetitions are chance
 UNLIKE = 0.25  # neighbours alike more often than this are no cycle: now and then a step evaluates
 LIKELY = 0.9  # share of a sequence that must repeat
 NEARLY = 0.005  # how much worse than the best a shorter period may be
@@ -69,9 +70,11 @@ def _spacing(events: Sequence[Event]) -> int:
 
 
 def last_of_cycle(
-    events: Sequence[Event], ops: Sequence[int], *, by_name: bool = True
+    events: Sequence[Event], ops: Sequence[int], pauses: Sequence[int], *, by_name: bool = True
 ) -> list[Event]:
-    """Return the event that ends each cycle; ``ops[i]`` is the work since event ``i - 1``.
+    """Return the event that ends each cycle.
+
+    ``ops[i]`` is the work since event ``i - 1``; ``pauses[i]`` the time until more work follows.
 
     Two models trained in turn call two optimizers a step, and so does one that is trained twice.
     The work between two calls then alternates, and only every other call ends a step. The one
@@ -80,10 +83,7 @@ def last_of_cycle(
     cycle = cycle_length([event.name if by_name else "" for event in events], ops)
     if cycle == 1:
         return list(events)
-    pause: list[list[int]] = [[] for _ in range(cycle)]
-    for i, (one, other) in enumerate(pairwise(events)):
-        pause[i % cycle].append(other.start_ns - one.end_ns)
-    usual = [median_ns(each) or 0 for each in pause]
+    usual = [median_ns(pauses[place:-1:cycle]) or 0 for place in range(cycle)]
     last = max(range(cycle), key=lambda place: (usual[place], place))
     return [event for i, event in enumerate(events) if i % cycle == last]
 
@@ -98,7 +98,7 @@ def cycle_length(names: Sequence[str], ops: Sequence[int]) -> int:
     if named[0] > 1 or _share_alike(ops, 1) > UNLIKE:
         return named[0]
     alike = {
-        q: _share_alike(ops, q) for q in range(2, longest + 1) if len(ops) - 1 - q >= max(2, q - 1)
+        q: _share_alike(ops, q) for q in range(2, longest + 1) if len(ops) - 1 - q >= max(PAIRS, q)
     }
     best = max(alike.values(), default=0.0)
     if best < LIKELY:

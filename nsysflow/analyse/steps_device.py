@@ -33,9 +33,10 @@ REPEATING_CONFIDENCE = 0.4
 
 @dataclass(frozen=True)
 class Kernels:
-    """The primary stream's kernels in order: launch times and places in the table of names."""
+    """The primary stream's kernels in order: launch, device times, places in the table of names."""
 
     at: Ints
+    start: Ints
     end: Ints
     code: npt.NDArray[np.int32]
     optimizer: Flags
@@ -75,19 +76,24 @@ def read_kernels(work: Workspace, primary: tuple[int | None, int | None]) -> Ker
     names = work.arrow("step_name")
     ids = names["name_id"].to_numpy()
     context, stream = primary
-    at, end, code = [], [], []
+    at, start, end, code = [], [], [], []
     for batch in work.batches("step_kernel", BATCH, context=context, stream=stream):
         at.append(batch["at_ns"].to_numpy())
+        start.append(batch["start_ns"].to_numpy())
         end.append(batch["end_ns"].to_numpy())
         code.append(np.searchsorted(ids, batch["name_id"].to_numpy()).astype(np.int32))
     # Two threads may launch on one stream: what runs later was not launched before.
-    launched = np.maximum.accumulate(np.concatenate([np.empty(0, np.int64), *at]))
+    launched = np.maximum.accumulate(_joined(at))
     flags = [
         names[name].to_numpy(zero_copy_only=False).astype(bool)
         for name in ("optimizer", "updates", "backward", "passes")
     ]
-    ends = np.concatenate([np.empty(0, np.int64), *end])
-    return Kernels(launched, ends, np.concatenate([np.empty(0, np.int32), *code]), *flags)
+    codes = np.concatenate([np.empty(0, np.int32), *code])
+    return Kernels(launched, _joined(start), _joined(end), codes, *flags)
+
+
+def _joined(parts: Sequence[Ints]) -> Ints:
+    return np.concatenate([np.empty(0, np.int64), *parts])
 
 
 def optimizer_marks(kernels: Kernels) -> Marks | None:
@@ -99,34 +105,50 @@ def optimizer_marks(kernels: Kernels) -> Marks | None:
 
 
 def _cluster_ends(kernels: Kernels, counting: Flags) -> list[int]:
-    """Return the last cluster of each cycle; one counts if it holds a kernel of ``counting``.
+    """Return the last cluster of each cycle; one counts if it holds a kernel of ``counting``."""
+    place, clusters = _clusters(kernels, counting)
+    events = together(clusters)
+    if not events:
+        return []
+    # Clusters that were joined end with the last of them.
+    at = {cluster.end_ns: k for cluster, k in zip(clusters, place, strict=True)}
+    last = np.array([at[event.end_ns] for event in events], np.int64)
+    following = np.append(kernels.start, kernels.end[-1:])[last + 1]
+    pauses = (following - [event.end_ns for event in events]).tolist()
+    ops = np.diff(last, prepend=0).tolist()
+    return [e.end_ns for e in last_of_cycle(events, ops, pauses, by_name=False)]
 
-    A cluster is a run of optimizer kernels that no kernel of a pass interrupts. Between two
-    clusters of different steps lies a backward pass.
+
+def _clusters(kernels: Kernels, counting: Flags) -> tuple[list[int], list[Event]]:
+    """Return the clusters and the place of the last kernel of each.
+
+    A cluster is a run of optimizer kernels that no kernel of a pass interrupts. Between clusters
+    of different steps lie both a forward and a backward pass: with less, they are one.
     """
     place = np.flatnonzero(kernels.optimizer[kernels.code])
     if not len(place):
-        return []
-    passed = np.cumsum(kernels.passes[kernels.code], dtype=np.int32)[place]
-    first = np.flatnonzero(np.diff(passed, prepend=-1))
+        return [], []
+    forward = kernels.passes & ~kernels.backward
+    ahead = np.cumsum(forward[kernels.code], dtype=np.int32)[place]
+    back = np.cumsum(kernels.backward[kernels.code], dtype=np.int32)[place]
+    first = np.flatnonzero(np.diff(ahead + back, prepend=-1))
     counts = np.add.reduceat(counting[kernels.code[place]].astype(np.int32), first) > 0
     until = np.maximum.reduceat(kernels.end[place], first)
-    last = np.append(first[1:], len(place)) - 1
-    backward = np.cumsum(kernels.backward[kernels.code], dtype=np.int32)[place[first]]
+    last = place[np.append(first[1:], len(place)) - 1]
+    places: list[int] = []
     events: list[Event] = []
-    reached: list[tuple[int, int]] = []  # backward kernels before, kernels up to the end
+    before = -1
     for k in np.flatnonzero(counts).tolist():
-        begin, end = int(kernels.at[place[first[k]]]), int(until[k])
-        seen = (int(backward[k]), int(place[last[k]]))
-        if events and reached[-1][0] == seen[0]:
-            events[-1], reached[-1] = Event(events[-1].start_ns, end), seen
-        else:
-            events.append(Event(begin, end))
-            reached.append(seen)
-    index = {event.end_ns: kernel for event, (_, kernel) in zip(events, reached, strict=True)}
-    events = together(events)
-    ops = np.diff([index[event.end_ns] for event in events], prepend=0).tolist()
-    return [event.end_ns for event in last_of_cycle(events, ops, by_name=False)]
+        start = int(kernels.start[place[first[k]]])
+        same = before >= 0 and (
+            ahead[first[k]] == ahead[first[before]] or back[first[k]] == back[first[before]]
+        )
+        if same:
+            start, _ = events.pop().start_ns, places.pop()
+        events.append(Event(start, int(until[k])))
+        places.append(int(last[k]))
+        before = k
+    return places, events
 
 
 def collective_marks(work: Workspace, process: int, kernels: Kernels) -> Marks | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -148,8 +149,8 @@ def _without_unseen(steps: Steps) -> Steps:
 
 def _without_fragments(windows: Sequence[Window]) -> list[Window]:
     kept = [window for window in windows if window.kept]
-    half_time = (median_ns([window.length_ns for window in kept]) or 0) / 2
-    half_ops = (median_ns([window.ops for window in kept]) or 0) / 2
+    half_time = median([window.length_ns for window in kept]) / 2 if kept else 0
+    half_ops = median([window.ops for window in kept]) / 2 if kept else 0
     return [
         replace(window, drop="fragment")
         if window.kept and (window.length_ns < half_time or window.ops < half_ops)

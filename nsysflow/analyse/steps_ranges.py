@@ -117,7 +117,8 @@ class Ranges:
             ends = [HostStep(None, a.end_ns, b.end_ns) for a, b in pairwise(events)]
             (weights,) = weigh(self.work, [ends], self.shift)
             ops = [0, *(weights[k]["ops"] if k in weights else 0 for k in range(len(ends)))]
-            last = last_of_cycle(events, ops, by_name=len(events) == len(single))
+            pauses = [b.start_ns - a.end_ns for a, b in pairwise(events)] + [0]
+            last = last_of_cycle(events, ops, pauses, by_name=len(events) == len(single))
             if len(last) > 1:
                 steps = tuple(HostStep(None, e.start_ns, e.end_ns) for e in last)
                 found.append(

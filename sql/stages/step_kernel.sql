@@ -8,10 +8,12 @@
 --   $stream  BIGINT   primary stream
 -- Columns:
 --   at_ns    BIGINT   launching call, device start if none was recorded
+--   start_ns BIGINT   device start
 --   end_ns   BIGINT   device end
 --   name_id  BIGINT   kernel name
 SELECT
     coalesce(launch_start_ns, start_ns) AS at_ns,
+    start_ns,
     end_ns,
     name_id
 FROM lane_op
