@@ -103,8 +103,9 @@ def align(
     end, begin = ops["end_ns"][sample.op], ops["start_ns"][sample.op]
     found.offset = _fit(sample, row_trace, end, found.offset)
     _bend(found, sample, row_trace, end, captures)
+    sound = _consistent(found, sample, row_trace, (begin, end))
     _centre(found, lanes)
-    if not _possible(found, sample, row_trace, begin, end):
+    if not sound:
         found.status, found.sigma_ns = "not_aligned", None
         found.reason = (
             "no clock offsets let every matched collective end after all its members began"
@@ -277,16 +278,13 @@ def _centre(found: Clocks, lanes: Sequence[JobLane]) -> None:
             found.offset[together] -= int(found.offset[mine[0].trace])
 
 
-def _possible(found: Clocks, sample: Members, row_trace: Ints, begin: Ints, end: Ints) -> bool:
-    """Whether some offsets let every instance begin on all members before it ends on any.
+def _consistent(found: Clocks, sample: Members, row_trace: Ints, times: tuple[Ints, Ints]) -> bool:
+    """Let every instance begin on all members before it ends on any, if offsets can do that.
 
-    The fitted ones are tried first. If they fail, constraints are relaxed until nothing moves; what
-    still moves after one round per file is a negative cycle.
+    Fitted offsets that fail are moved until they fit. Constraints are relaxed until nothing moves;
+    what still moves after one round per file is a negative cycle, and there are none that fit.
     """
-    starts, ends = found.to_job(row_trace, begin), found.to_job(row_trace, end)
-    broken = sample.most(starts) > sample.least(ends)
-    if not broken.any():
-        return True
+    starts, ends = (found.to_job(row_trace, time) for time in times)
     files = len(found.offset)
     shift = np.zeros(files, np.int64)
     for _ in range(files + 1):
@@ -294,6 +292,7 @@ def _possible(found: Clocks, sample: Members, row_trace: Ints, begin: Ints, end:
         new = shift.copy()
         np.minimum.at(new, row_trace, latest[sample.at] - starts)
         if (new == shift).all():
+            found.offset = found.offset + shift
             return True
         shift = new
     return False

@@ -37,7 +37,7 @@ class Traffic:
 
 def kinds(ops: Ops, lanes: Sequence[JobLane], found: Matching) -> list[str]:
     """Return the kind of every group, the first rule that fits."""
-    group = np.where(found.instance >= 0, found.group[found.instance], -1)
+    group = found.group_of
     order = np.lexsort((ops["lane"], group))
     first = np.searchsorted(group[order], np.arange(len(found.groups) + 1))
     kinds_found = []

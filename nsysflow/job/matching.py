@@ -46,6 +46,13 @@ class Matching:
     groups: list[Group] = field(default_factory=list)
 
     @property
+    def group_of(self) -> Ints:
+        """Return the group of every op, NONE where it is unmatched."""
+        # The last entry stands for the unmatched.
+        found: Ints = np.append(self.group, NONE)[self.instance]
+        return found
+
+    @property
     def count(self) -> int:
         """How many instances there are."""
         return len(self.group)

@@ -73,9 +73,8 @@ def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: boo
     matched = _matched(ops, anchor, found)
     if matched[0] < MATCHED * matched[1]:
         waits.until[:] = NEVER
-    is_pipeline = np.array([name == "pp" for name in kind] or [False])
-    group = np.where(found.instance != NONE, found.group[found.instance] if found.count else 0, 0)
-    bubble = (found.instance != NONE) & is_pipeline[group] & (ops["op"] == OP["send_recv"])
+    pipelines = [number for number, name in enumerate(kind) if name == "pp"]
+    bubble = np.isin(found.group_of, pipelines) & (ops["op"] == OP["send_recv"])
     first = np.searchsorted(ops["lane"], np.arange(len(lanes)))
     return Study(
         tuple(lanes), ops, anchor, found, members, clocks, waits, tuple(kind), tuple(stage),
