@@ -23,6 +23,7 @@ SYNCHRONISING = [
 MOST_ROWS = 200_000
 ENOUGH = 20
 ROUNDS = 60
+FINE = 64
 DRIFT_SPAN_NS = 10_000_000_000
 TO_SIGMA = 1.4826
 MOST_SLOPES = 300
@@ -218,16 +219,25 @@ def _fit(sample: Members, row_trace: Ints, end: Ints, offset: Ints) -> Ints:
     by_trace = row_trace[order]
     present, first, size = np.unique(by_trace, return_index=True, return_counts=True)
     number = np.searchsorted(present, by_trace)
+    moved = end + offset[row_trace]
+    # Middles of two lie between whole numbers: parts of a nanosecond keep them apart.
+    base = int(moved.min())
+    fine = FINE if int(moved.max()) - base < np.iinfo(np.int64).max // (4 * FINE) else 1
+    moved = (moved - base) * fine
+    total = np.zeros(len(offset), np.int64)
     for _ in range(ROUNDS):
-        moved = end + offset[row_trace]
         short = sample.median(moved)[sample.at] - moved
-        step = medians(short[order], number, first, size)
-        offset = offset.copy()
-        offset[present] += step
+        step = np.zeros(len(offset), np.int64)
+        step[present] = medians(short[order], number, first, size)
+        moved = moved + step[row_trace]
+        total += step
         # Steps far below the ends' own spread only follow its noise.
         if np.abs(step).max() <= max(1, int(np.median(np.abs(short))) // 50):
             break
-    return offset
+    # Offsets matter against each other: rounding them against one keeps whole distances whole.
+    total -= total[present[0]]
+    fitted: Ints = offset + np.rint(total / fine).astype(np.int64)
+    return fitted
 
 
 def _bend(
