@@ -17,7 +17,7 @@ const steps = T.steps.map((step) => ({
   dur: step.dur, unit: step.unit,
   rows: step.rows.map((row, lane) => {
     let at = 0;
-    return { label: row.label, kind: row.kind, marks: row.s.map((d, i) => [at += d, row.d[i], row.c[i], row.n[i], row.k ? row.k[i] : 1, row.h ? row.h[i] / 100 : 1, lane]) };
+    return { label: row.label, kind: row.kind, marks: row.s.map((d, i) => [at += d, row.d[i], row.c[i], row.n ? row.n[i] : -1, row.k ? row.k[i] : 1, row.h ? row.h[i] / 100 : 1, lane]) };
   }),
 }));
 let S = steps[0], t0 = 0, t1 = S.dur, pin = null, gapAt = -1, drag = null, moved = false;

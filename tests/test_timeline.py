@@ -220,7 +220,7 @@ def test_extra_steps_give_way_in_order(tmp_path: Path, monkeypatch: pytest.Monke
     for room, expected in ((sum(each[:4]) + 1, [3, 6, 5, 2]), (sum(each[:3]) + 1, [3, 6, 5])):
         monkeypatch.setattr(timeline, "MOST_MARKS", room)
         monkeypatch.setattr(timeline, "LEAST_MARKS", 2)
-        monkeypatch.setattr(timeline, "MOST_DOUBLINGS", 0)
+        monkeypatch.setattr(timeline, "FEWEST_BINS", 2200)
         document = only(export, tmp_path / str(room), Settings(timeline_steps=(6,)))
         assert [d.item["number"] for d in drawn_steps(document)] == expected
         left = [str(n) for n in numbers if n not in expected]

@@ -13,14 +13,14 @@ from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses.base import Section
 from nsysflow.model import BUCKETS, IDLE_CAUSES
 
-# A mark takes some 15 bytes of the page: this many are about a tenth of what a page may weigh.
-MOST_MARKS = 12_000
+# A mark takes some 20 bytes of the page, which shall stay below 500 kB: a quarter is for them.
+MOST_MARKS = 7_000
 # Of them the step shown first may take this many.
-MOST_FIRST = 7_200
+MOST_FIRST = 4_500
 # With fewer left, no further step is tried.
 LEAST_MARKS = 1_000
-# Bins of a further step may be this many times twice as wide; coarser it says too little.
-MOST_DOUBLINGS = 3
+# A further step is cut into at least so many bins; with fewer it says too little.
+FEWEST_BINS = 275
 MOST_NAMES = 2_000
 MOST_TEXT = 160
 # Of a share.
@@ -67,7 +67,8 @@ def _draw(work: Workspace, shown: Shown, main: int) -> tuple[list[Drawn], list[W
         else:
             # The last steps to be asked for get what the others leave.
             sharing = max(1, shown.sharing + 1 - place)
-            made = draw_step(work, window, main, left // sharing, MOST_DOUBLINGS)
+            widest = window.length_ns // FEWEST_BINS
+            made = draw_step(work, window, main, left // sharing, widest)
         if made is None:
             # Those after it matter less; were one to fit, the choice would look arbitrary.
             break

@@ -9,7 +9,7 @@ from nsysflow.analyse.workspace import Row, Workspace
 
 # Half a pixel of a wide screen.
 UNITS = 2200
-LONGEST_GAPS = 2_000
+LONGEST_GAPS = 1_000
 LEAST_GAP_NS = 20_000
 LONGEST_COLLECTIVES = 2_000
 
@@ -33,25 +33,24 @@ class Drawn:
 
 
 def draw_step(
-    work: Workspace, window: Window, main: int, marks: int, doublings: int | None
+    work: Workspace, window: Window, main: int, marks: int, most_bin_ns: int | None
 ) -> Drawn | None:
-    """Return at most ``marks`` marks of a step, or None if ``doublings`` of the bin are too few.
+    """Return at most ``marks`` marks of a step, or None if that takes bins above ``most_bin_ns``.
 
-    Without ``doublings`` bins grow until the step fits, whatever is left of its shape.
+    Without ``most_bin_ns`` bins grow until the step fits, whatever is left of its shape.
     """
     bin_ns = max(1, window.length_ns // UNITS)
     _gather(work, window, main)
     work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
-    while (count := work.row("timeline_count")["marks"]) > marks:
-        if bin_ns > window.length_ns or doublings == 0:
-            break
-        doublings = None if doublings is None else doublings - 1
-        bin_ns *= 2
+    # In a bin longer than the step a row holds one mark of each class.
+    most = 2 * window.length_ns if most_bin_ns is None else most_bin_ns
+    while work.row("timeline_count")["marks"] > marks:
+        bin_ns = bin_ns * 3 // 2 + 1
+        if bin_ns > most:
+            return None
         work.alias("timeline_merged", "timeline_mark", copy=True)
         work.alias("timeline_unmerged", "timeline_merged")
         work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
-    if count > marks:
-        return None
     texts = {row["name"]: row["text"] for row in work.rows("timeline_text", "stages")}
     found = work.rows("timeline_drawn", "stages", from_ns=window.start_ns)
     return Drawn(window, bin_ns, found, texts)

@@ -139,8 +139,10 @@ def _embed_row(row: Mapping[str, Any], unit: int, place: Mapping[int, int]) -> d
         "s": [now - before for now, before in zip(starts, [0, *starts], strict=False)],
         "d": [round(mark[1] / unit) for mark in marks],
         "c": [int(mark[2]) for mark in marks],
-        "n": [place.get(int(mark[3]), -1) for mark in marks],
     }
+    names = [place.get(int(mark[3]), -1) for mark in marks]
+    if any(name >= 0 for name in names):
+        data["n"] = names
     if any(mark[4] != 1 or mark[5] != 1 for mark in marks):
         data["k"] = [int(mark[4]) for mark in marks]
         data["h"] = [round(100 * mark[5]) for mark in marks]
