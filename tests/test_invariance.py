@@ -25,7 +25,7 @@ FIGURES = (
     *("steps", "buckets", "overlap", "causes", "gaps", "syncs", "kernels", "streams", "memory"),
     *("nvtx", "api", "os_calls"),
 )
-INVARIANT_SEEDS = range(0, 24, 3)
+INVARIANT_SEEDS = (0, 3, 9, 14, 20)
 
 
 def figures(document: Document) -> Document:
