@@ -11,7 +11,8 @@
 --   cgn_ns        BIGINT   those and communication
 --   n_ns          BIGINT   communication
 --   cn_ns         BIGINT   compute kernels and communication
---   all_before_ns, c_before_ns, cg_before_ns, cgn_before_ns, n_before_ns, cn_before_ns BIGINT   the same one row earlier
+--   all_before_ns, c_before_ns, cg_before_ns, cgn_before_ns, n_before_ns, cn_before_ns BIGINT
+--                          the same one row earlier
 WITH
 _until AS (
     SELECT

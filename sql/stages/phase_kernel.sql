@@ -66,5 +66,5 @@ SELECT
     start_ns,
     end_ns,
     place,
-    NOT (coalesce(before_ns > start_ns, FALSE) OR coalesce(next_ns < end_ns, FALSE)) AS alone
+    coalesce(before_ns <= start_ns, TRUE) AND coalesce(next_ns >= end_ns, TRUE) AS alone
 FROM _until
