@@ -87,6 +87,20 @@ def test_models_may_lerp_without_ending_a_step() -> None:
     assert [window.optimizer_ops for window in steps.windows] == [10] * (STEPS - 1)
 
 
+def test_averages_kept_after_a_look_at_the_loss_end_the_same_step() -> None:
+    """Another forward pass, then averaged weights: no backward between the two updates."""
+    program = Program()
+    for _ in range(STEPS):
+        program.forward()
+        program.backward()
+        program.optimizer()
+        program.forward(8)
+        program.optimizer(3, LERP)
+        program.edge()
+        program.pause()
+    assert spans(program.lane.steps()) == tiles(program.edges)
+
+
 def test_updates_inside_backward_are_one_step() -> None:
     """An optimizer per layer, called by hooks while backward still runs."""
     program = Program()
