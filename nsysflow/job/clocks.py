@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from nsysflow.job.instances import Members, medians
+from nsysflow.job.fit import fit_offsets, theil_sen
+from nsysflow.job.instances import Members
 from nsysflow.job.lanes import OP, Flags, Ints, JobLane, Ops
 
 SYNCHRONISING = [
@@ -22,11 +23,8 @@ SYNCHRONISING = [
 # Rows that the fit looks at: more would not make a median better.
 MOST_ROWS = 200_000
 ENOUGH = 20
-ROUNDS = 60
-FINE = 64
 DRIFT_SPAN_NS = 10_000_000_000
 TO_SIGMA = 1.4826
-MOST_SLOPES = 300
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def align(
         _centre(found, lanes)
         return _unfitted(found, captures)
     end, begin = ops["end_ns"][sample.op], ops["start_ns"][sample.op]
-    found.offset = _fit(sample, row_trace, end, found.offset)
+    found.offset = fit_offsets(sample, row_trace, end, found.offset)
     _bend(found, sample, row_trace, end, captures)
     sound = _consistent(found, sample, row_trace, (begin, end))
     _centre(found, lanes)
@@ -213,33 +211,6 @@ def _union(count: int, members: Members, row_trace: Ints) -> Ints:
         part = new
 
 
-def _fit(sample: Members, row_trace: Ints, end: Ints, offset: Ints) -> Ints:
-    """Alternate: the middle of each instance's ends, then each file's middle distance to it."""
-    order = np.argsort(row_trace, kind="stable")
-    by_trace = row_trace[order]
-    present, first, size = np.unique(by_trace, return_index=True, return_counts=True)
-    number = np.searchsorted(present, by_trace)
-    moved = end + offset[row_trace]
-    # Middles of two lie between whole numbers: parts of a nanosecond keep them apart.
-    base = int(moved.min())
-    fine = FINE if int(moved.max()) - base < np.iinfo(np.int64).max // (4 * FINE) else 1
-    moved = (moved - base) * fine
-    total = np.zeros(len(offset), np.int64)
-    for _ in range(ROUNDS):
-        short = sample.median(moved)[sample.at] - moved
-        step = np.zeros(len(offset), np.int64)
-        step[present] = medians(short[order], number, first, size)
-        moved = moved + step[row_trace]
-        total += step
-        # Steps far below the ends' own spread only follow its noise.
-        if np.abs(step).max() <= max(1, int(np.median(np.abs(short))) // 50):
-            break
-    # Offsets matter against each other: rounding them against one keeps whole distances whole.
-    total -= total[present[0]]
-    fitted: Ints = offset + np.rint(total / fine).astype(np.int64)
-    return fitted
-
-
 def _bend(
     found: Clocks, sample: Members, row_trace: Ints, end: Ints, captures: Sequence[Capture]
 ) -> None:
@@ -251,23 +222,13 @@ def _bend(
         if capture.span_ns <= DRIFT_SPAN_NS or mine.sum() < ENOUGH:
             continue
         time, error = end[mine], short[mine]
-        slope = _theil_sen(time, error)
+        slope = theil_sen(time, error)
         middle = int(np.median(time))
         left = error - slope * (time - middle)
         noise = float(np.median(np.abs(left - np.median(left))))
         if abs(slope) * capture.span_ns > 4 * noise:
             found.slope[number], found.middle[number] = slope, middle
             found.offset[number] += round(float(np.median(left)))
-
-
-def _theil_sen(time: Ints, error: Ints) -> float:
-    some = np.unique(np.linspace(0, len(time) - 1, MOST_SLOPES).astype(np.int64))
-    time, error = time[some].astype(np.float64), error[some].astype(np.float64)
-    first, second = np.triu_indices(len(time), 1)
-    apart = time[second] - time[first]
-    some_apart = apart != 0
-    slopes = (error[second] - error[first])[some_apart] / apart[some_apart]
-    return float(np.median(slopes)) if len(slopes) else 0.0
 
 
 def _centre(found: Clocks, lanes: Sequence[JobLane]) -> None:

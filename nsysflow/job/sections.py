@@ -12,7 +12,7 @@ from nsysflow.job.clocks import Capture
 from nsysflow.job.communicators import groups
 from nsysflow.job.lanes import Ints
 from nsysflow.job.steps import Common, common_steps, runs
-from nsysflow.job.stragglers import Suspect, least_ns, suspects
+from nsysflow.job.stragglers import Suspect, Tally, lateness, least_ns, suspects, tallies_of
 from nsysflow.job.study import MATCHED, Study
 from nsysflow.job.walk import Walk, walk
 from nsysflow.job.why import why
@@ -20,6 +20,7 @@ from nsysflow.shares import frac, mean_ns
 
 Section = dict[str, Any]
 LIST_ROWS = 200
+MOST_COLUMNS = 64
 NOTHING = "no collectives that run on several ranks were recorded in the kept steps"
 
 
@@ -40,13 +41,14 @@ def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str 
     walked = _unwalkable(study, common, reason, missing)
     found = None if walked else walk(study, runs(common))
     unknown = walked or _unclear(study, common)
-    late = [] if unknown else suspects(study, common)
+    tallies = [] if unknown else tallies_of(study, common)
+    late = [] if unknown else suspects(study, common, tallies)
     sections = {
         "alignment": _alignment(study, captures),
         "collectives": _collectives(study, moved, reason),
         "stragglers": _withheld(unknown, total=0, shown=0, items=[])
         if unknown
-        else _stragglers(study, common, late),
+        else _stragglers(study, common, late) | {"late": _late(study, common, tallies)},
         "walk": _withheld(walked, steps=[], step_ns=None, items=[])
         if found is None
         else _walk(study, found),
@@ -148,6 +150,21 @@ def _stragglers(study: Study, common: Common, late: Sequence[Suspect]) -> Sectio
             }
         )
     return {"status": "ok", "total": len(late), "shown": len(items), "items": items}
+
+
+def _late(study: Study, common: Common, tallies: list[Tally]) -> Section:
+    """Return how long others waited for each rank in each step, or in runs of steps the longest."""
+    count = len(common.numbers)
+    columns = min(count, MOST_COLUMNS)
+    edges = [k * count // columns for k in range(columns)] if columns else []
+    rows = [
+        {
+            "label": study.lanes[lane].label,
+            "ns": np.maximum.reduceat(gap, edges).tolist() if edges else [],
+        }
+        for lane, gap in lateness(study, tallies).items()
+    ]
+    return {"steps": [common.numbers[edge] for edge in edges], "rows": rows}
 
 
 def _where(study: Study, common: Common, each: Suspect) -> str:

@@ -41,7 +41,7 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class _Tally:
+class Tally:
     """Lanes of a group that do the same work, by common steps.
 
     ``gap`` is how much later than the others they came where they came last, summed over a step;
@@ -62,10 +62,9 @@ def least_ns(study: Study, common: Common) -> int:
     return max(study.waits.floor_ns, round(WORTH * (median_ns(lengths) or 0)))
 
 
-def suspects(study: Study, common: Common) -> list[Suspect]:
+def suspects(study: Study, common: Common, tallies: list[Tally]) -> list[Suspect]:
     """Return the lanes with a verdict, the worst first, each with the group where it shows most."""
     least = least_ns(study, common)
-    tallies = _tallies(study, common)
     late_in_step = {
         lane: np.any([t.bad[t.lanes.index(lane)] for t in tallies if lane in t.lanes], axis=0)
         for lane in range(len(study.lanes))
@@ -84,7 +83,7 @@ def suspects(study: Study, common: Common) -> list[Suspect]:
     return sorted(found, key=_rank)
 
 
-def _suspect(common: Common, lane: int, bad: Flags, mine: list[_Tally], anyone: int) -> Suspect:
+def _suspect(common: Common, lane: int, bad: Flags, mine: list[Tally], anyone: int) -> Suspect:
     place = [tally.lanes.index(lane) for tally in mine]
     most = max(range(len(mine)), key=lambda k: (int(mine[k].bad[place[k]].sum()),
                                                int(mine[k].gap[place[k]].sum()), -k))  # fmt: skip
@@ -106,8 +105,18 @@ def _suspect(common: Common, lane: int, bad: Flags, mine: list[_Tally], anyone: 
     )
 
 
-def _tallies(study: Study, common: Common) -> list[_Tally]:
-    found: list[_Tally] = []
+def lateness(study: Study, tallies: list[Tally]) -> dict[int, Ints]:
+    """Return how long others waited for each lane, in the communicator where that is longest."""
+    found: dict[int, Ints] = {}
+    for tally in tallies:
+        for lane, gap in zip(tally.lanes, tally.gap, strict=True):
+            found[lane] = np.maximum(found[lane], gap) if lane in found else gap
+    return {lane: found[lane] for lane in range(len(study.lanes)) if lane in found}
+
+
+def tallies_of(study: Study, common: Common) -> list[Tally]:
+    """Return the tally of every set of lanes that share a communicator and do the same work."""
+    found: list[Tally] = []
     if not common.numbers:
         return found
     for group, each in enumerate(study.found.groups):
@@ -142,7 +151,7 @@ def _rows(study: Study, group: int) -> Ints:
     return kept
 
 
-def _tally(study: Study, common: Common, group: int, lanes: tuple[int, ...], gain: Ints) -> _Tally:
+def _tally(study: Study, common: Common, group: int, lanes: tuple[int, ...], gain: Ints) -> Tally:
     rows = _rows(study, group)
     lane = study.ops["lane"][rows]
     begun = study.waits.start[rows]
@@ -170,7 +179,7 @@ def _tally(study: Study, common: Common, group: int, lanes: tuple[int, ...], gai
     mostly = (gap > 0) & (gap >= MOSTLY * gap.sum(axis=0))
     least = max(1, least_ns(study, common))
     bad = mostly & (np.minimum(np.maximum(late, gain), gap) >= least)
-    return _Tally(group, lanes, gap, late, gain, bad)
+    return Tally(group, lanes, gap, late, gain, bad)
 
 
 def _columns(common: Common, lane: int, step: Ints) -> Ints:

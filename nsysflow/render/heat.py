@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nsysflow.render import units
@@ -61,6 +61,27 @@ def step_times(ranks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tupl
     middle = statistics.median_low([t for _, times in series for t in times])
     note += f"Each cell one step of one {rows}; the darker (by night the brighter), the longer."
     return _map(shown, columns, middle, note), ""
+
+
+def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) -> Map | None:
+    """Return the map of how long others waited for each rank, None where nobody waited notably."""
+    rows = [(names.get(row["label"], units.clean(row["label"])), row["ns"]) for row in late["rows"]]
+    longest = max((ns for _, times in rows for ns in times), default=0)
+    if not step_ns or len(late["steps"]) < 2 or longest < LEVELS[0] * step_ns:  # noqa: PLR2004
+        return None
+    # Levels stand for time above a step: lateness is laid on top of one.
+    series = [(name, [step_ns + ns for ns in times]) for name, times in rows]
+    shown, group = _grouped(series)
+    note = f"Each cell one step of one {group}; the darker (by night the brighter), the later."
+    drawn = _map(shown, len(late["steps"]), step_ns, note)
+    first = ("heat0", f"up to {units.duration(round(step_ns * LEVELS[0]))}")
+    more = [
+        (f"heat{at}", f"from {units.duration(round(step_ns * level))}")
+        for at, level in enumerate(LEVELS, 1)
+    ]
+    _, name = max((ns, name) for name, times in rows for ns in times)
+    spoken = f"Lateness by rank and step; longest {units.duration(longest)} on {name}."
+    return replace(drawn, legend=(first, *more), spoken=spoken)
 
 
 def _agree(series: Sequence[tuple[str, Sequence[int]]]) -> bool:

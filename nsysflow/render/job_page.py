@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nsysflow.render import bars, findings, heat, job_ranks, job_sections, units, verdict
+from nsysflow.render import bars, findings, heat, job_comm, job_ranks, job_sections, units, verdict
 from nsysflow.render.bars import Part
 from nsysflow.render.limits import Limits
 from nsysflow.render.rank_page import Figure, bounds_figure, first_action, mfu_figure
@@ -20,7 +20,12 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
     walk = section(result, "walk")
     period = _period(result)
     cards = findings.cards({**result, "buckets": _sum_buckets(ranks)}, "")
-    picture, no_picture = heat.step_times(ranks, [job_ranks.name(rank) for rank in ranks])
+    late = section(result, "stragglers").get("late")
+    picture = heat.lateness(late, period, _names(ranks)) if late else None
+    what, no_picture = "Lateness by rank and step", ""
+    if picture is None:
+        picture, no_picture = heat.step_times(ranks, [job_ranks.name(rank) for rank in ranks])
+        what = "Step time by rank and step"
     return {
         "document": result,
         "run": units.clean(str(result["run"]["name"])),
@@ -44,11 +49,13 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "stragglers_state": state(section(result, "stragglers")),
         "stragglers": job_sections.stragglers(section(result, "stragglers"), period),
         "heat": picture,
+        "heat_title": what,
+        "pipeline": job_comm.pipeline(result.get("pipeline"), _names(ranks)),
         "heat_state": State("not drawn", no_picture),
         **job_ranks.context(ranks, result, limits),
         "communicators_state": state(section(result, "collectives")),
-        "communicators": job_sections.communicators(section(result, "collectives"), limits.rows),
-        "clocks": job_sections.clocks(section(result, "alignment"), limits.rows),
+        "communicators": job_comm.communicators(section(result, "collectives"), limits.rows),
+        "clocks": job_comm.clocks(section(result, "alignment"), limits.rows),
         "alignment": section(result, "alignment"),
         "inputs": job_sections.inputs(result, limits.rows),
         "captures": job_sections.captures(documents),

@@ -9,12 +9,11 @@ from typing import Any
 from nsysflow.model import BUCKETS
 from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
-from nsysflow.render.sections import Document, items, state
+from nsysflow.render.sections import Document, items
 from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.words import Word, cause, plain
 
 _WALK_RANKS = 3
-_COMMUNICATORS = 40
 
 
 def missing(result: Document) -> list[str]:
@@ -105,14 +104,15 @@ def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     }
 
 
-def _label(label: str, names: Mapping[str, str]) -> str:
+def rank_name(label: str, names: Mapping[str, str]) -> str:
+    """Return the name of a lane as the rank table has it."""
     return names.get(label, units.clean(label))
 
 
 def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
     parts = []
     for at, label in enumerate(sums.top):
-        text = _label(label, names)
+        text = rank_name(label, names)
         parts.append(Part(Word(text, text, f"wr{min(at, 2)}"), sums.by_rank[label]))
     text = f"{len(sums.rest)} other ranks"
     rest = sum(sums.by_rank[label] for label in sums.rest)
@@ -121,7 +121,7 @@ def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
 
 def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
     columns = [Column("cause", "Cause")]
-    columns += [Column(f"rank_{at}", _label(x, names), "ns") for at, x in enumerate(sums.top)]
+    columns += [Column(f"rank_{at}", rank_name(x, names), "ns") for at, x in enumerate(sums.top)]
     if sums.rest:
         columns.append(Column("others", f"{len(sums.rest)} other ranks", "ns"))
     columns += [Column("ns", "Sum", "ns"), Column("share", "Of step", "share")]
@@ -171,62 +171,6 @@ def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]
 def _evidence(value: object) -> str:
     parts = value if isinstance(value, list) else [value] if value else []
     return units.clean(units.shorten("; ".join(str(part) for part in parts)))
-
-
-def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
-    """Return the communicators by transfer, the largest 40."""
-    if state(found):
-        return None
-    groups = sorted(
-        found["groups"], key=lambda g: (-(g["transfer_ns"] or 0), str(g["communicator"]))
-    )
-    rows = []
-    for group in groups[: min(limit, _COMMUNICATORS)]:
-        late = max(group["median_late"], key=lambda row: (row["ns"], row["label"]), default=None)
-        last = max(group["last_share"], key=lambda row: (row["frac"], row["label"]), default=None)
-        rows.append(
-            {
-                **group,
-                "kind": plain(str(group["kind"])),
-                "members": len(group["members"]),
-                "hosts": len(group["hosts"]),
-                "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"
-                if last
-                else None,
-                "late_ns": late["ns"] if late else None,
-            }
-        )
-    return build(
-        "t-communicators",
-        "Largest communicators",
-        (
-            Column("communicator", "Communicator", "name", null="no name"),
-            Column("kind", "Kind"),
-            Column("members", "Members", "count"),
-            Column("hosts", "Hosts", "count", wide=True),
-            Column("instances", "Instances", "count"),
-            Column("wait_ns", "Wait", "ns", null="not split"),
-            Column("transfer_ns", "Transfer", "ns", null="not split"),
-            Column("late", "Most often last", null="cannot tell", wide=True),
-            Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
-        ),
-        rows,
-        note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        "first. Totals over the kept steps.",
-    )
-
-
-def clocks(found: Mapping[str, Any], limit: int) -> Table | None:
-    """Return the clock offset of every file."""
-    offsets = found.get("offsets") or ()
-    if not offsets:
-        return None
-    return build(
-        "t-clocks",
-        "Clock offsets",
-        (Column("file", "File", "name"), Column("offset_ns", "Offset", "ns", null="not aligned")),
-        list(offsets)[: max(limit, 60)],
-    )
 
 
 def inputs(result: Document, limit: int) -> Table:

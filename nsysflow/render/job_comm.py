@@ -1,0 +1,130 @@
+"""Tables of the job page on what lies between ranks: communicators, pipeline stages, clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nsysflow.render import units
+from nsysflow.render.job_sections import rank_name
+from nsysflow.render.sections import state
+from nsysflow.render.tables import Column, Table, build
+from nsysflow.render.words import plain
+
+_COMMUNICATORS = 40
+_STAGE_RANKS = 8
+_KIND = {
+    "tp": "tensor parallel",
+    "dp": "data parallel",
+    "fsdp": "sharded data parallel",
+    "pp": "pipeline link",
+    "ep": "expert parallel",
+    "cp": "context parallel",
+}
+
+
+def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
+    """Return the communicators by transfer, the largest 40."""
+    if state(found):
+        return None
+    groups = sorted(
+        found["groups"], key=lambda g: (-(g["transfer_ns"] or 0), str(g["communicator"]))
+    )
+    rows = []
+    for group in groups[: min(limit, _COMMUNICATORS)]:
+        late = max(group["median_late"], key=lambda row: (row["ns"], row["label"]), default=None)
+        last = max(group["last_share"], key=lambda row: (row["frac"], row["label"]), default=None)
+        rows.append(
+            {
+                **group,
+                "kind": _KIND.get(str(group["kind"]), plain(str(group["kind"]))),
+                "members": len(group["members"]),
+                "hosts": len(group["hosts"]),
+                "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"
+                if last
+                else None,
+                "late_ns": late["ns"] if late else None,
+                "speed": _speed(group.get("traffic") or ()),
+            }
+        )
+    return build(
+        "t-communicators",
+        "Largest communicators",
+        (
+            Column("communicator", "Communicator", "name", null="no name"),
+            Column("kind", "Kind"),
+            Column("members", "Members", "count"),
+            Column("hosts", "Hosts", "count", wide=True),
+            Column("instances", "Instances", "count"),
+            Column("wait_ns", "Wait", "ns", null="not split"),
+            Column("transfer_ns", "Transfer", "ns", null="not split"),
+            Column("speed", "Bus bandwidth of transfers", null="not known", wide=True),
+            Column("late", "Most often last", null="cannot tell", wide=True),
+            Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
+        ),
+        rows,
+        note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
+        "first. Totals over the kept steps.",
+    )
+
+
+def _speed(traffic: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the bandwidth of the operation that moves most, and how it compares in the run."""
+    known = [row for row in traffic if row.get("busbw_bytes_per_s") and row.get("median_bytes")]
+    if not known:
+        return None
+    row = max(known, key=lambda row: (row["median_bytes"] * row["instances"], row["op"]))
+    best = row.get("of_best_frac")
+    of = f", {units.share(best)} of the best of its size" if best is not None and best < 1 else ""
+    speed = f"{row['busbw_bytes_per_s'] / 1e9:.3g}{units.NARROW}GB/s"
+    return f"{plain(str(row['op']))} {speed}{of}"
+
+
+def pipeline(found: Mapping[str, Any] | None, names: Mapping[str, str]) -> Table | None:
+    """Return the pipeline's stages with their bubble."""
+    if not found or found["status"] != "ok":
+        return None
+    batches, theory = found["micro_batches"], found["theory_frac"]
+    note = (
+        "Micro-batches could not be counted."
+        if batches is None
+        else f"{len(found['stages'])} stages and {batches} micro-batches cost "
+        f"{units.share(theory)} in theory; below 5{units.NARROW}% from "
+        f"{found['micro_batches_for_small']} micro-batches."
+    )
+    more = units.duration(found["imbalance_ns_per_step"])
+    rows = [
+        {
+            **stage,
+            "stage": str(stage["stage"]),
+            "ranks": ", ".join(rank_name(label, names) for label in stage["labels"][:_STAGE_RANKS])
+            + (" …" if len(stage["labels"]) > _STAGE_RANKS else ""),
+        }
+        for stage in found["stages"]
+    ]
+    return build(
+        "t-pipeline",
+        "Pipeline stages, per step",
+        (
+            Column("stage", "Stage"),
+            Column("ranks", "Ranks", "long", wide=True),
+            Column("bubble_ns_per_step", "Bubble", "ns"),
+            Column("bubble_frac", "Of step", "share"),
+            Column("compute_ns_per_step", "Compute", "ns"),
+        ),
+        rows,
+        note=f"{note} The longest stage computes {more} more than the mean.",
+    )
+
+
+def clocks(found: Mapping[str, Any], limit: int) -> Table | None:
+    """Return the clock offset of every file."""
+    offsets = found.get("offsets") or ()
+    if not offsets:
+        return None
+    return build(
+        "t-clocks",
+        "Clock offsets",
+        (Column("file", "File", "name"), Column("offset_ns", "Offset", "ns", null="not aligned")),
+        list(offsets)[: max(limit, 60)],
+    )
