@@ -128,7 +128,8 @@ class Ranges:
 
 
 def _is_series(row: Row) -> bool:
-    return bool(row["disjoint"]) and row["ranges"] >= (1 if row["lone"] else 2)
+    found = row["ranges"] + row["open"]
+    return bool(row["disjoint"]) and row["ranges"] > 0 and found >= (1 if row["lone"] else 2)
 
 
 def _identity(row: Row) -> tuple[str, int, int]:

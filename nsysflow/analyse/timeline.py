@@ -17,6 +17,8 @@ from nsysflow.model import BUCKETS, IDLE_CAUSES
 MOST_MARKS = 7_000
 # Of them the step shown first may take this many.
 MOST_FIRST = 4_500
+# Steps named by the user that get as much each; with more the page would not be small.
+MOST_ASKED = 4
 # With fewer left, no further step is tried.
 LEAST_MARKS = 1_000
 # A further step is cut into at least so many bins; with fewer it says too little.
@@ -43,7 +45,8 @@ def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) ->
         reason = f"no kept step is among the first {listed}"
         return {"status": "not_applicable", "reason": reason}
     lines, main = put_rows(work, facts, shown.windows)
-    drawn, left_out = _draw(work, shown, main)
+    asked = len(set(named)) - len(shown.unknown) - len(shown.dropped)
+    drawn, left_out = _draw(work, shown, main, asked)
     names, place = _names(drawn)
     return {
         "status": "ok",
@@ -55,13 +58,15 @@ def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) ->
     }
 
 
-def _draw(work: Workspace, shown: Shown, main: int) -> tuple[list[Drawn], list[Window]]:
-    """Draw steps while marks remain; the first is drawn whatever it takes."""
+def _draw(work: Workspace, shown: Shown, main: int, asked: int) -> tuple[list[Drawn], list[Window]]:
+    """Draw steps while marks remain; the first, and those asked for, whatever they take."""
     drawn: list[Drawn] = []
     left = MOST_MARKS
     for place, window in enumerate(shown.windows):
-        if place == 0:
+        if place <= min(asked, MOST_ASKED):
             made = draw_step(work, window, main, MOST_FIRST, None)
+            # Who asks for a step wants it beside the usual ones, not instead.
+            left += MOST_FIRST if place else 0
         elif left < LEAST_MARKS:
             break
         else:

@@ -20,6 +20,11 @@ from nsysflow import options
     help="The model, for MFU, instead of [model] in nsysflow.toml.",
 )
 @click.option(
+    "--timeline-steps",
+    metavar="LIST",
+    help="Steps to draw besides the usual ones, such as 3,5-8.",
+)
+@click.option(
     "--markdown", metavar="FILE|-", help="Also write the summary as Markdown; - is stdout."
 )
 @click.option("--open", "open_page", is_flag=True, help="Show the index in the browser.")
