@@ -46,8 +46,8 @@ bench: .venv/dev ## the large-trace benchmark: a table, failing nothing
 fuzz: .venv/dev ## mutate small exports for longer than the test run does
 	NSYSFLOW_FUZZ_ROUNDS=$(or $(ROUNDS),5000) $(BIN)/pytest tests/test_fuzz.py
 
-shots: .venv/dev demo ## screenshots of the demo's pages into build/shots
-	$(BIN)/python -m tests.support.shots build/demo-run/nsysflow-report build/shots
+shots: .venv/dev demo ## screenshots of the demo's pages into build/shots, two for the README
+	$(BIN)/python -m tests.support.shots build/demo-run/nsysflow-report build/shots fixtures/readme
 
 clean: ## remove what the targets made
 	rm -rf .venv build dist

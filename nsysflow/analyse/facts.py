@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar
 
 from nsysflow.analyse.steps import HostStep, put_ranges
@@ -70,7 +71,12 @@ class Facts:
 
     def segment(self, window: Window) -> Row:
         """Return the level-1 row of a window."""
-        return self.levels[self.steps.windows.index(window) + 1]
+        return self.levels[self._position[window.index]]
+
+    @cached_property
+    def _position(self) -> dict[int, int]:
+        # Segment 0 lies before the first window.
+        return {window.index: place for place, window in enumerate(self.steps.windows, start=1)}
 
     @property
     def kept_rows(self) -> list[Row]:
