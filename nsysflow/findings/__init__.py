@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsysflow.findings import host, measurement, work
+from nsysflow.findings import across, host, measurement, work
 from nsysflow.findings.base import Document, Lane, Question, finding
 
-QUESTIONS: tuple[Question, ...] = (*host.QUESTIONS, *work.QUESTIONS, *measurement.QUESTIONS)
+QUESTIONS: tuple[Question, ...] = (
+    *host.QUESTIONS,
+    *work.QUESTIONS,
+    *across.QUESTIONS,
+    *measurement.QUESTIONS,
+)
 
 _ORDER = {"opportunity": 0, "info": 1, "error": 2, "unavailable": 3, "ok": 4}
 

@@ -29,9 +29,7 @@ FIX = {
 
 def cards(lanes: Sequence[Document], sections: Mapping[str, Document]) -> list[Document]:
     """Return the findings that no single lane can have."""
-    found = [_stragglers(lanes, sections)]
-    if sections["pipeline"]["status"] == "ok":
-        found.append(_pipeline(lanes, sections["pipeline"]))
+    found = [_stragglers(lanes, sections), _pipeline(lanes, sections["pipeline"])]
     if sections["collectives"]["status"] == "ok":
         found.append(_over_hosts(sections["collectives"]["groups"]))
         found.append(_slow_links(sections["collectives"]["groups"]))
@@ -103,6 +101,17 @@ def _ranks(items: Sequence[Document]) -> list[int | str]:
 
 
 def _pipeline(lanes: Sequence[Document], section: Document) -> Document:
+    base = {
+        "id": "pipeline_schedule",
+        "category": "pipeline_bubble",
+        "why": "A stage has nothing to do until the first micro-batch comes and after the last "
+        "went.",
+        "fix": "More micro-batches per step, interleaved stages, layers moved away from the "
+        "longest stage, a zero-bubble schedule.",
+        "verify": "The bubble per stage falls towards theory.",
+    }
+    if section["status"] != "ok":
+        return _card(**base, title="No pipeline stages were found")
     stages, batches = section["stages"], section["micro_batches"]
     step_ns = median_ns([lane["steps"]["period_ns"] or 0 for lane in lanes]) or 0
     measured = sum(stage["bubble_ns_per_step"] for stage in stages) // len(stages)
@@ -128,19 +137,14 @@ def _pipeline(lanes: Sequence[Document], section: Document) -> Document:
     imbalance = f"the longest stage computes {more} more than the mean"
     worth = size >= savings.LEAST_FRAC * step_ns
     return _card(
-        id="pipeline_schedule",
-        category="pipeline_bubble",
+        **base,
         title="Stages wait for each other" if worth else "The pipeline bubble is small",
         status="opportunity" if worth else "ok",
         bound_ns_per_step=size,
         bound_frac=frac(size, step_ns),
+        n_steps=min(lane["steps"]["kept"] for lane in lanes),
         evidence=[theory, imbalance, *told],
-        why="A stage has nothing to do until the first micro-batch comes and after the last went.",
-        fix="More micro-batches per step, interleaved stages, layers moved away from the longest "
-        "stage, a zero-bubble schedule.",
         trade_off="More micro-batches hold more activations; interleaving sends more messages.",
-        verify="The bubble per stage falls towards theory.",
-        ranks=[],
     )
 
 

@@ -13,6 +13,8 @@ from nsysflow.render.words import plain
 
 _COMMUNICATORS = 40
 _STAGE_RANKS = 8
+_LARGE_BYTES = 1_000_000
+_SLOW = 0.9
 _KIND = {
     "tp": "tensor parallel",
     "dp": "data parallel",
@@ -58,7 +60,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
             Column("instances", "Instances", "count"),
             Column("wait_ns", "Wait", "ns", null="not split"),
             Column("transfer_ns", "Transfer", "ns", null="not split"),
-            Column("speed", "Bus bandwidth of transfers", null="not known", wide=True),
+            Column("speed", "Bus bandwidth", null="not known", wide=True),
             Column("late", "Most often last", null="cannot tell", wide=True),
             Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
         ),
@@ -70,12 +72,21 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
 
 def _speed(traffic: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the bandwidth of the operation that moves most, and how it compares in the run."""
-    known = [row for row in traffic if row.get("busbw_bytes_per_s") and row.get("median_bytes")]
+    # The time of small messages is latency, whatever the link.
+    known = [
+        row
+        for row in traffic
+        if row.get("busbw_bytes_per_s") and (row.get("median_bytes") or 0) >= _LARGE_BYTES
+    ]
     if not known:
         return None
     row = max(known, key=lambda row: (row["median_bytes"] * row["instances"], row["op"]))
     best = row.get("of_best_frac")
-    of = f", {units.share(best)} of the best of its size" if best is not None and best < 1 else ""
+    of = (
+        f", {units.share(best)} of the best of its size"
+        if best is not None and best < _SLOW
+        else ""
+    )
     speed = f"{row['busbw_bytes_per_s'] / 1e9:.3g}{units.NARROW}GB/s"
     return f"{plain(str(row['op']))} {speed}{of}"
 
