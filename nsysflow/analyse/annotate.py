@@ -12,7 +12,6 @@ from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
 from nsysflow.analyse.workspace import Workspace
 
-CHUNK = 1_000_000
 # Times may be negative: no small number can stand for a missing one.
 NEVER = np.iinfo(np.int64).min
 
@@ -56,9 +55,7 @@ class Annotation:
 
     def chunks(self, thread: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
         """Yield (starts, ends, names, own) of a thread; an open range ends before it starts."""
-        reader = self._work.batches(
-            "thread_range", CHUNK, process=self._facts.process, thread=thread
-        )
+        reader = self._work.batches("thread_range", process=self._facts.process, thread=thread)
         for batch in reader:
             ends = batch.column("end_ns").fill_null(NEVER).to_numpy(zero_copy_only=False)
             names = self.places(

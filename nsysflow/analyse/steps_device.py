@@ -22,7 +22,6 @@ from nsysflow.shares import median_ns
 
 Flags = npt.NDArray[np.bool_]
 
-BATCH = 1 << 18
 # A period is looked for in the first part of a long capture; its marks are found in all of it.
 MOST_TOKENS = 2_000_000
 LEAST_KERNELS = 50
@@ -77,7 +76,7 @@ def read_kernels(work: Workspace, primary: tuple[int | None, int | None]) -> Ker
     ids = names["name_id"].to_numpy()
     context, stream = primary
     at, start, end, code = [], [], [], []
-    for batch in work.batches("step_kernel", BATCH, context=context, stream=stream):
+    for batch in work.batches("step_kernel", context=context, stream=stream):
         at.append(batch["at_ns"].to_numpy())
         start.append(batch["start_ns"].to_numpy())
         end.append(batch["end_ns"].to_numpy())

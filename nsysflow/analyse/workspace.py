@@ -74,12 +74,13 @@ class Workspace:
         """Return the rows of a stage that was computed before, in its order."""
         return self._connection.sql(f'FROM "{stem}"').to_arrow_table()
 
-    def batches(self, stem: str, size: int, **params: object) -> pa.RecordBatchReader:
-        """Run a stage and stream its columns, ``size`` rows at a time."""
+    def batches(self, stem: str, **params: object) -> pa.RecordBatchReader:
+        """Run a stage and stream its columns, some hundred thousand rows at a time."""
         query = sqlfile.load("stages", stem)
         # A stream stays open while other statements run, so it needs a cursor of its own.
         cursor = self._connection.cursor()
-        return cursor.sql(query.text, params=_used(query, params)).to_arrow_reader(size)
+        stream = cursor.sql(query.text, params=_used(query, params))
+        return pa.RecordBatchReader.from_stream(stream)
 
     def keep(self, stem: str, table: pa.Table) -> None:
         """Make a table from columns that a vectorised step computed."""
