@@ -31,7 +31,7 @@ demo: .venv/installed ## make a synthetic run, report it, print where the page i
 	@echo "open build/demo-run/nsysflow-report/index.html"
 
 test: .venv/dev ## run the tests (page tests skip where no Chromium is)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --dist loadfile
 
 lint: .venv/dev ## formatting, lint, types, import layers, SQL
 	$(BIN)/ruff format --check .
