@@ -1,0 +1,98 @@
+"""Synthetic runs against their truth: clocks, who is late and why, waits, kinds, the walk."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from nsysflow.demo import make_run
+from nsysflow.demo.plan import Plan
+from tests.support.job_run import Job, job_of
+from tests.support.schemas import check
+
+pytestmark = pytest.mark.slow
+
+PLANS: dict[str, dict[str, Any]] = {
+    "fsdp, compute": {"late": "compute"},
+    "fsdp, data, no payload": {"late": "data", "evidence": frozenset({"nvtx", "osrt", "sync"})},
+    "tensor and data parallel": {"late": "compute", "tensor_parallel": 2, "data_parallel": "ddp"},
+    "data parallel, host": {"late": "host", "data_parallel": "ddp"},
+    "pipeline": {"late": "none", "tensor_parallel": 2, "pipeline_parallel": 2, "micro_batches": 4},
+    "rotating": {"late": "rotating", "data_parallel": "ddp", "steps": 9},
+}
+CAUSE = {"compute": "slow compute", "data": "data", "host": "host"}
+KIND = {"fsdp": "fsdp", "dp": "dp", "tp": "tp", "pp": "pp", "world": "unknown"}
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def made(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], Job]:
+    folder = tmp_path_factory.mktemp("demo")
+    base = {"ranks": 4, "steps": 6, "kernels": 2_500, "drift_ppb": 0, "stall_every": 0}
+    truth = make_run(folder / "run", Plan(**(base | PLANS[request.param])))
+    return truth, job_of(folder / "run", folder)
+
+
+def test_offsets_lie_within_the_residual(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    found = job.result["alignment"]
+    assert found["status"] == "aligned"
+    for rank, row in zip(truth["ranks"], found["offsets"], strict=True):
+        off = abs(row["offset_ns"] - rank["clock"]["offset_ns"])
+        assert off <= max(3 * found["residual_ns"], 3)
+
+
+def test_the_late_rank_and_its_cause(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    items = job.result["stragglers"]["items"]
+    late = [(i["rank"], i["cause"]) for i in items if i["verdict"] == "straggler"]
+    if truth["straggler"]:
+        assert late == [(truth["straggler"]["rank"], CAUSE[truth["straggler"]["cause"]])]
+    else:
+        assert late == []
+    rotates = len({rank for rank in truth["late_by_step"] if rank is not None}) > 1
+    assert ({i["verdict"] for i in items} == {"rotating"}) == rotates
+
+
+def test_waiting_and_transfer_of_every_rank(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    for rank in truth["ranks"]:
+        document = job.lanes[f"{rank['rank']:04d}"]
+        kept = [step for step in rank["steps"] if step["kept"]]
+        for name in ("wait_ns", "transfer_ns"):
+            planted = sum(row[name] for step in kept for row in step["collectives"].values())
+            found = sum(row[name] for row in document["collectives"]["items"])
+            assert found == pytest.approx(planted, rel=0.001, abs=20_000)
+
+
+def test_communicators_are_known_for_what_they_are(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    groups = job.result["collectives"]["groups"]
+    assert job.result["collectives"]["matched_frac"] == 1
+    if any(group["communicator"] for group in groups):
+        planted = sorted((KIND[c["kind"]], c["members"]) for c in truth["communicators"])
+        found = sorted((g["kind"], [int(x) for x in g["members"]]) for g in groups)
+        assert found == planted
+
+
+def test_the_walk_sums_and_documents_are_valid(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    walk = job.result["walk"]
+    assert sum(item["ns"] for item in walk["items"]) == walk["step_ns"]
+    assert walk["step_ns"] == pytest.approx(truth["totals"]["period_ns"], rel=0.005)
+    assert {i["cause"] for i in walk["items"]}.isdisjoint({"wait_gated", "wait_host_late"})
+    check(job.result, "result-1")
+    for document in job.lanes.values():
+        check(document, "rank-1")
+
+
+def test_the_walk_holds_the_planted_delay(made: tuple[dict[str, Any], Job]) -> None:
+    truth, job = made
+    planted = truth["straggler"]
+    if not planted or planted["cause"] != "data":
+        pytest.skip("no delay of known length in one cause")
+    found = sum(i["ns"] for i in job.result["walk"]["items"] if i["cause"] == "data_loading")
+    assert found == pytest.approx(planted["extra_ns_per_step"], rel=0.05)
+    assert found >= planted["extra_ns_per_step"]
