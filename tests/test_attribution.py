@@ -206,3 +206,19 @@ def test_every_idle_instant_by_cause(seed: int, tmp_path: Path) -> None:
     (document,) = analysed(written(plan, tick), tmp_path).values()
     found = {cause: ns for cause, ns in document["causes"]["idle"].items() if ns}
     assert found == dict(expected(plan, tick))
+
+
+def test_the_call_site_is_the_programs_own_frame(tmp_path: Path) -> None:
+    export = Export()
+    export.kernel("gemm", 1_000, 50_000, launch=(0, 500))
+    export.api("cudaStreamSynchronize_v3020", 2_000, 60_000, callchainId=1)
+    export.kernel("gemm", 90_000, 95_000, launch=(80_000, 81_000))
+    frames = [("cuStreamSynchronize", "libcuda.so.1"), ("at::_local_scalar", "libtorch_cuda.so"),
+              ("train.py:88 log_loss", "python3.11"), ("main", "python3.11")]  # fmt: skip
+    for depth, (symbol, module) in enumerate(frames):
+        export.row("CUDA_CALLCHAINS", id=1, symbol=export.string(symbol),
+                   module=export.string(module), stackDepth=depth)  # fmt: skip
+    (document,) = analysed(export, tmp_path).values()
+    (item,) = document["syncs"]["items"]
+    assert item["callsite"] == "train.py:88 log_loss"
+    assert item["idle_caused_ns"] == 30_000

@@ -147,6 +147,7 @@ def _measure(work: Workspace, facts: Facts) -> None:
     work.table("gap_next", context=context, stream=stream, first_lane=first, last_lane=last)
     work.table("gap_cut")
     work.table("blocking_call", process=facts.process)
+    work.table("call_site")
     _evidence(work, facts)
     attribution = Attribution(work, facts)
     attribution.run()

@@ -21,7 +21,6 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     items = [
         without(row, "total")
         | {
-            "callsite": None,
             "per_step": frac(row["count"], known.kept),
             "copy_kind": COPY_KINDS.get(row["copy_kind"]),
         }

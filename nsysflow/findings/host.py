@@ -29,7 +29,8 @@ def _sync_text(lane: Lane, row: Mapping[str, Any]) -> str:
     copied = ""
     if row["bytes"] and row["count"]:
         copied = f" of {bytes_text(row['bytes'] // row['count'])} {row['copy_kind'] or ''}".rstrip()
-    place = f" in {row['nvtx_path']}" if row["nvtx_path"] else ""
+    inside = row["callsite"] or row["nvtx_path"]
+    place = f" in {inside}" if inside else ""
     often = f"{row['per_step']:g} per step" if row["per_step"] is not None else f"{row['count']}"
     return (
         f"{row['api']}{copied}, {often}{place}: "

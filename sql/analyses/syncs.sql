@@ -2,7 +2,7 @@
 --
 -- Question: which waits cost GPU time?
 -- Grain:    one row per (api, kind, path, call site)
--- Needs:    blocking_call, sync_claim, host_range_bucket, call_path, string
+-- Needs:    blocking_call, sync_claim, host_range_bucket, call_path, call_site, string
 -- Params:
 --   $shift INTEGER  as host_range_bucket
 --   $whole   BOOLEAN  the window is the whole capture: it owns everything
@@ -11,6 +11,7 @@
 --   api             VARCHAR  name without the ABI suffix
 --   kind            VARCHAR  as blocking_call
 --   nvtx_path       VARCHAR  enclosing ranges of the thread; NULL outside any
+--   callsite        VARCHAR  as call_site; NULL where no call chain was recorded
 --   count           BIGINT   calls that a kept step owns
 --   host_ns         BIGINT   their summed length: waiting while the GPU works costs nothing
 --   idle_caused_ns  BIGINT   GPU idle time that they caused
@@ -42,6 +43,7 @@ SELECT
     END AS api,
     o.kind,
     p.path AS nvtx_path,
+    k.site AS callsite,
     count(*) FILTER (WHERE o.owned) AS count,
     coalesce(sum(o.end_ns - o.start_ns) FILTER (WHERE o.owned), 0)::BIGINT AS host_ns,
     coalesce(sum(c.ns), 0)::BIGINT AS idle_caused_ns,
@@ -52,7 +54,8 @@ FROM _owned AS o
 INNER JOIN string AS s ON o.name_id = s.id
 LEFT JOIN _caused AS c ON o.call = c.call
 LEFT JOIN call_path AS p ON o.call = p.call
+LEFT JOIN call_site AS k ON o.callchain = k.callchain
 WHERE o.owned OR c.ns > 0
 GROUP BY ALL
-ORDER BY idle_caused_ns DESC, host_ns DESC, api, kind, nvtx_path
+ORDER BY idle_caused_ns DESC, host_ns DESC, api, kind, nvtx_path, callsite
 LIMIT $most

@@ -11,6 +11,7 @@
 --   start_ns   BIGINT   call
 --   end_ns     BIGINT   return
 --   name_id    BIGINT   name of the call
+--   callchain  BIGINT   where in the program it was made, NULL if not recorded
 --   kind       VARCHAR  item_copy, stream_sync, device_sync, event_sync, sync_memcpy or pageable_copy
 --   bytes      BIGINT   size of the copy, NULL without one
 --   copy_kind  INTEGER  kind of the copy
@@ -39,6 +40,7 @@ _call AS (
         a.start_ns,
         a.end_ns,
         a.name_id,
+        a.callchain,
         n.kind
     FROM api AS a
     INNER JOIN _name AS n ON a.name_id = n.name_id
@@ -78,6 +80,7 @@ _wait AS (
         c.start_ns,
         c.end_ns,
         c.name_id,
+        c.callchain,
         CASE
             WHEN
                 c.kind IN ('stream_sync', 'device_sync', 'event_sync')
@@ -98,6 +101,7 @@ _known AS (
         w.start_ns,
         w.end_ns,
         w.name_id,
+        w.callchain,
         w.kind,
         coalesce(
             c.bytes, CASE WHEN w.kind = 'item_copy' THEN w.fetched_bytes END
