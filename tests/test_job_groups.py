@@ -25,7 +25,7 @@ class Calls:
             self._range("ncclCommInitRankConfig", fields)
 
     def _range(self, name: str, fields: dict[str, int] | None = None, length: int = 1) -> None:
-        text = {} if fields is None else {"jsonText": json.dumps(fields)}
+        text: dict[str, Any] = {} if fields is None else {"jsonText": json.dumps(fields)}
         end = self.now + us(length)
         self.export.nvtx(name, self.now, end, domain=NCCL, registered=True, **text)
         self.now = end + us(1)
