@@ -17,6 +17,8 @@ from nsysflow.model import BUCKETS, IDLE_CAUSES
 MOST_MARKS = 7_000
 # Of them the step shown first may take this many.
 MOST_FIRST = 4_500
+# Marks beside those for a step that the user named.
+ASKED_MARKS = 4_500
 # Steps named by the user that get as much each; with more the page would not be small.
 MOST_ASKED = 4
 # With fewer left, no further step is tried.
@@ -66,7 +68,7 @@ def _draw(work: Workspace, shown: Shown, main: int, asked: int) -> tuple[list[Dr
         if place <= min(asked, MOST_ASKED):
             made = draw_step(work, window, main, MOST_FIRST, None)
             # Who asks for a step wants it beside the usual ones, not instead.
-            left += MOST_FIRST if place else 0
+            left += ASKED_MARKS if place else 0
         elif left < LEAST_MARKS:
             break
         else:
