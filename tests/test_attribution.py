@@ -1,4 +1,4 @@
-"""Idle time by cause: every instant of random host timelines against the order of CONTRACT 4.11."""
+"""Idle time by cause: every instant of random host timelines against the binding order of causes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public problem reports on inputs (CASES E01 to E04), each with its siblings."""
+"""Public problem reports on inputs, each with its siblings."""
 
 from __future__ import annotations
 

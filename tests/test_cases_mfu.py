@@ -1,4 +1,4 @@
-"""Public problem reports on MFU (CASES M20), from an export to the documents and the page."""
+"""Public problem reports on MFU, from an export to the documents and the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public problem reports on numbers (CASES M01 to T01), each with its siblings."""
+"""Public problem reports on numbers, each with its siblings."""
 
 from __future__ import annotations
 

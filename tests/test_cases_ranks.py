@@ -1,4 +1,4 @@
-"""Public problem reports on ranks and GPUs (CASES I01 to I03), each with its siblings."""
+"""Public problem reports on ranks and GPUs, each with its siblings."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ BYTES_BF16 = 2
 
 @dataclass(frozen=True)
 class Sizes:
-    """Counts of one run: parameters, FLOPs, bytes. FLOPs follow METHOD's 6 N + causal attention."""
+    """Counts of one run: parameters, FLOPs, bytes. FLOPs are 6 N + causal attention."""
 
     plan: Plan
 

@@ -17,7 +17,7 @@
 
 A STEP, all times on the rank's own capture clock::
 
-    index, number, start_ns, end_ns        METHOD 1.1: from the end of the last op of the step
+    index, number, start_ns, end_ns        from the end of the last op of the step
                                            before on the compute stream to the end of this one's
     kept, reasons                          leading_gap_unseen | jit_or_load | eval | checkpoint
     buckets   compute_only compute_comm_overlap exposed_comm exposed_mem graph_opaque idle;

@@ -1,4 +1,4 @@
-"""Measure what a large trace costs, and print it beside the bars (PERF 6)."""
+"""Measure what a large trace costs, and print it beside the bars."""
 
 from __future__ import annotations
 

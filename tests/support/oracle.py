@@ -2,7 +2,7 @@
 
 Nothing here knows SQL or the product's code. Time is cut at every edge of every op, so that within
 one piece nothing begins or ends, and each piece is judged on its own. Quadratic, hence for small
-traces only. ``METHOD`` and ``CONTRACT`` are the project's reference documents.
+traces only.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Window:
 
 @dataclass
 class Series:
-    """The host ranges of a step series, in order; ``contiguous`` as METHOD 1.1 means it."""
+    """The host ranges of a step series, in order; ``contiguous``: no gap between them."""
 
     ranges: list[tuple[int | None, int, int | None]] = field(default_factory=list)
 
@@ -132,7 +132,7 @@ def pieces(ops: Sequence[Op], start: int, end: int, cuts: Iterable[int] = ()) ->
 
 
 def bucket(running: Sequence[Op]) -> str:
-    """CONTRACT 4.10, the first true row."""
+    """The first state that is true, in the binding order."""
     compute = any(op.compute for op in running)
     comm = any(op.comm for op in running)
     if compute:
@@ -228,7 +228,7 @@ def launched_in(host: Span) -> Callable[[Op], bool]:
 
 
 def step_windows(ops: Sequence[Op], series: Series) -> list[Window]:
-    """METHOD 1.1 and CONTRACT 4.3: tiles whose trailing edges are ends of primary-stream work."""
+    """Tiles whose trailing edges are ends of primary-stream work."""
     stream = primary_stream(ops)
     primary = [op for op in ops if op.stream == stream and op.end > op.start]
     hosts, _ = series.hosts()
@@ -280,7 +280,7 @@ def _launched(ops: Sequence[Op], window: Window) -> int:
 
 
 def owns(window: Window, op: Op) -> bool:
-    """CONTRACT 4.2: by the launch call; without one, or without host ranges, by device start."""
+    """By the launch call; without one, or without host ranges, by device start."""
     if op.launch is not None and window.host is not None:
         return launched_in(window.host)(op)
     return window.start <= op.start < window.end

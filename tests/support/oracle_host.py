@@ -46,7 +46,7 @@ def ender(ops: Sequence[Op], gap: Span, primary: int | None) -> Op | None:
 
 
 def cut(ops: Sequence[Op], gap: Span, primary: int | None) -> Cut:
-    """METHOD 1.5, exact: the three parts tile the gap."""
+    """Exact: the three parts tile the gap."""
     g0, g1 = gap
     op = ender(ops, gap, primary)
     launch = None if op is None else op.launch
@@ -102,7 +102,7 @@ class Host:
 def host_sync(
     ops: Sequence[Op], windows_gaps: Sequence[Span], primary: int | None, host: Host
 ) -> dict[Call, int]:
-    """Idle that each blocking call causes (CONTRACT 4.13), capped by the call's own duration."""
+    """Idle that each blocking call causes, capped by the call's own duration."""
     direct: dict[Call, int] = defaultdict(int)
     shadows: list[tuple[int, Call, int]] = []
     for gap in windows_gaps:

@@ -1,6 +1,6 @@
 """Steps by brute force: which ops a step owns, where its window ends, whether it is kept.
 
-Straight from METHOD 1.1 and 2.4 and CONTRACT 4.3, for lanes of a few hundred ops: every op is asked
+Straight from the definitions, for lanes of a few hundred ops: every op is asked
 about every step. Knows no SQL and nothing of the product.
 """
 
