@@ -1,4 +1,4 @@
-"""Idle time by cause: every instant of random host timelines against the binding order of causes."""
+"""Idle time by cause: every instant of random host timelines, in the binding order of causes."""
 
 from __future__ import annotations
 
