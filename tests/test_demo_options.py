@@ -14,6 +14,7 @@ import pytest
 
 from nsysflow.demo import make_run
 from nsysflow.demo.plan import EVIDENCE, Plan
+from nsysflow.errors import UsageError
 from tests.support.command import in_process
 from tests.support.demo_rows import tables
 
@@ -169,4 +170,10 @@ def test_options_that_cannot_be_met_are_one_line(
     ended = in_process("demo", tmp_path / "run", *option)
     assert (ended.code, len(ended.failures)) == (2, 1)
     assert words in ended.err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_run_whose_answers_would_not_hold_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--no-item does not go with fsdp"):
+        make_run(tmp_path / "run", Plan(ranks=2, steps=4, kernels=800, item=False))
     assert not (tmp_path / "run").exists()

@@ -64,6 +64,11 @@ class Plan:
                 self.late_rank is not None and not 0 <= self.late_rank < self.ranks,
                 "--late-rank must be a rank of the run",
             ),
+            (
+                # A host that nothing holds up gathers for the next step early: not in the truth.
+                not self.item and self.data_parallel == "fsdp" and self.ranks > inner,
+                "--no-item does not go with fsdp: the true answers would not hold",
+            ),
         )
         return [sentence for wrong, sentence in checks if wrong]
 
