@@ -3,24 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nsysflow.analyse.coverage import Flags, alone
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
+from nsysflow.analyse.ops import NEVER, read
+from nsysflow.analyse.thread_ranges import looking_ahead, thread_ranges
 from nsysflow.analyse.workspace import Workspace
 
-# Times may be negative: no small number can stand for a missing one.
-NEVER = np.iinfo(np.int64).min
+_NONE = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Annotated:
+    """The place in the code of each op of the lane, in their order.
+
+    ``asked`` are the ops of the kept steps whose launch was recorded; ``path`` is -1 outside every
+    range, and below the number of ``paths``; ``thread`` launched the op.
+    """
+
+    path: Ints
+    asked: Flags
+    thread: Ints
+    paths: int
+
+
+@dataclass
+class _Points:
+    """Launches and waits of one thread by time: ``op`` is a place, or -1 for ``call``."""
+
+    at: Ints
+    op: Ints
+    call: Ints
 
 
 class Annotation:
     """Paths of a lane's process, with counts per path and the path of each point asked for."""
 
     def __init__(self, work: Workspace, facts: Facts) -> None:
-        """Number the names of the process's ranges."""
+        """Number the names of the process's ranges, and sort launches and waits by thread."""
         self._work = work
         self._facts = facts
         self.paths = Paths()
@@ -31,22 +57,32 @@ class Annotation:
         self._keys = keys[self._order]
         self._places = names["place"].to_numpy()[self._order]
         self._counts: dict[str, list[Ints]] = {"path": [], "count": [], "open": [], "host_ns": []}
-        self._found: list[pa.Table] = []
-        self._kept = _kept_ranges(facts)
+        launch = read(work, "op_launch")
+        self._thread = launch["launch_thread"]
+        owned = work.kept("op_step")["owned"].to_numpy()
+        self._asked = owned & (self._thread != NEVER)
+        self._points = _by_thread(work, launch["launch_start_ns"], self._thread, self._asked)
+        self._path = np.full(len(facts.ops), OUTSIDE, np.int64)
+        self._calls: list[tuple[Ints, Ints]] = []
+        self._kept = None if facts.whole else _kept_ranges(facts)
 
-    def run(self) -> None:
+    def run(self) -> Annotated:
         """Walk every annotated thread, the stepping one first: helpers hang below its ranges."""
         threads = self._work.rows("nvtx_thread", "stages", process=self._facts.process)
         launching = {row["thread"]: row["launches"] for row in threads}
         main = _main_thread(list(launching), self._facts)
-        helpers = _Helpers(self, main) if main is not None else None
+        helpers = [t for t in sorted(launching) if launching[t] and t != main and main is not None]
+        outside = []
         for thread in sorted(launching, key=lambda t: (t != main, t)):
-            under = (
-                helpers if helpers is not None and launching[thread] and thread != main else None
-            )
-            self._walk(thread, under)
-        self._loose(set(launching), helpers)
+            if thread not in helpers:
+                self._walk(thread, None)
+        for thread, roots in self._roots(main, helpers):
+            outside.append(self._walk(thread, roots))
+        # What was launched on threads that have no range of their own.
+        outside += [points for t, points in sorted(self._points.items()) if t not in launching]
+        self._hang(main, outside)
         self._keep()
+        return Annotated(self._path, self._asked, self._thread, len(self.paths))
 
     def places(self, name_ids: Ints, domains: Ints) -> Ints:
         """Return the number of each text in its domain."""
@@ -55,38 +91,54 @@ class Annotation:
 
     def chunks(self, thread: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
         """Yield (starts, ends, names, own) of a thread; an open range ends before it starts."""
-        reader = self._work.batches("thread_range", process=self._facts.process, thread=thread)
-        for batch in reader:
-            ends = batch.column("end_ns").fill_null(NEVER).to_numpy(zero_copy_only=False)
-            names = self.places(
-                batch.column("name_id").fill_null(-1).to_numpy(zero_copy_only=False),
-                batch.column("domain").to_numpy(zero_copy_only=False),
-            )
-            own = batch.column("own").to_numpy(zero_copy_only=False)
-            starts = batch.column("start_ns").to_numpy(zero_copy_only=False)
-            if not len(starts):
-                continue
-            # A range without an end encloses nothing, or a forgotten pop would nest for ever.
-            ends = np.maximum(ends, starts - 1)
-            yield starts, ends, names, own
+        for starts, ends, name_ids, domains, own in self._ranges(thread):
+            yield starts, ends, self.places(name_ids, domains), own.astype(bool)
 
-    def _walk(self, thread: int, helpers: _Helpers | None) -> None:
-        points = self._work.arrow("path_point", thread=thread)
-        times = points["at_ns"].to_numpy()
-        roots = None
-        if helpers is not None:
-            starts = [chunk[0] for chunk in self.chunks(thread)]
-            roots = helpers.at(np.concatenate(starts)) if starts else None
-        found = _answer(self._settled(thread, roots), times)
-        outside = np.flatnonzero(found == OUTSIDE)
-        if helpers is not None and len(outside):
-            found[outside] = helpers.at(times[outside])
-        self._found.append(_with_path(points, found, thread))
+    def _ranges(self, thread: int) -> Iterator[tuple[Ints, ...]]:
+        return thread_ranges(self._work, self._facts.process, thread)
+
+    def _roots(self, main: int | None, helpers: list[int]) -> Iterator[tuple[int, Ints]]:
+        """Yield each helper with the path of ``main`` at the start of each of its ranges.
+
+        The ranges of ``main`` are read once, however many threads help.
+        """
+        if not helpers or main is None:
+            return
+        starts = [
+            np.concatenate([_NONE, *(chunk[0] for chunk in self._ranges(t))]) for t in helpers
+        ]
+        found = _Helpers(self, main).at(np.concatenate(starts))
+        edges = np.cumsum([len(each) for each in starts])[:-1]
+        yield from zip(helpers, np.split(found, edges), strict=True)
+
+    def _walk(self, thread: int, roots: Ints | None) -> _Points:
+        """Settle the points of a thread, and return those outside all of its ranges."""
+        points = self._points.get(thread, _Points(_NONE, _NONE, _NONE))
+        found = _answer(self._settled(thread, roots), points.at)
+        self._settle(points, found)
+        out = found == OUTSIDE
+        return _Points(points.at[out], points.op[out], points.call[out])
+
+    def _hang(self, main: int | None, outside: list[_Points]) -> None:
+        """Put points without a range of their own below those of the stepping thread."""
+        if not outside:
+            return
+        points = _Points(
+            *(np.concatenate([getattr(p, name) for p in outside]) for name in ("at", "op", "call"))
+        )
+        if main is not None:
+            self._settle(points, _Helpers(self, main).at(points.at))
+
+    def _settle(self, points: _Points, found: Ints) -> None:
+        is_op = points.op >= 0
+        self._path[points.op[is_op]] = found[is_op]
+        inside = ~is_op & (found >= 0)
+        self._calls.append((points.call[inside], found[inside]))
 
     def _settled(self, thread: int, roots: Ints | None) -> Iterator[tuple[Thread, int | None]]:
         """Walk a thread, counting its ranges; yield the walker and up to when it can be asked."""
         walker, position = Thread(self.paths), 0
-        for (starts, ends, names, own), limit in _looking_ahead(self.chunks(thread)):
+        for (starts, ends, names, own), limit in looking_ahead(self.chunks(thread)):
             under = _top(starts) if roots is None else roots[position : position + len(starts)]
             position += len(starts)
             nests = (ends >= starts) & own
@@ -103,42 +155,42 @@ class Annotation:
         distinct, where = np.unique(path, return_inverse=True)
         size = len(distinct)
         count = np.bincount(where[closed], minlength=size)
-        host = np.zeros(size, np.int64)
-        np.add.at(host, where[closed], lengths[closed])
         self._counts["path"].append(distinct)
         self._counts["count"].append(count)
         self._counts["open"].append(np.bincount(where[~closed], minlength=size))
-        self._counts["host_ns"].append(host)
-
-    def _loose(self, walked: set[int], helpers: _Helpers | None) -> None:
-        """Attribute what was launched on threads that have no range of their own."""
-        for row in self._work.rows("loose_thread", "stages"):
-            if row["thread"] not in walked:
-                points = self._work.arrow("path_point", thread=row["thread"])
-                times = points["at_ns"].to_numpy()
-                path = helpers.at(times) if helpers else np.full(len(times), OUTSIDE, np.int64)
-                self._found.append(_with_path(points, path, row["thread"]))
+        self._counts["host_ns"].append(_sums(where[closed], lengths[closed], size))
 
     def _keep(self) -> None:
-        counts = {
-            name: np.concatenate(parts) if parts else np.empty(0, np.int64)
-            for name, parts in self._counts.items()
-        }
-        self._work.keep(
-            "path_counted", pa.table({k: pa.array(v, pa.int64()) for k, v in counts.items()})
-        )
+        counts = {name: np.concatenate([_NONE, *parts]) for name, parts in self._counts.items()}
+        self._work.keep("path_counted", pa.table(counts))
         parent = np.array(self.paths.parent, np.int64)
         name = np.array(self.paths.name, np.int64)
         path = np.arange(len(parent), dtype=np.int64)
         self._work.keep("path", pa.table({"path": path, "parent": parent, "place": name}))
         self._work.keep("path_step", self._steps(parent))
-        self._work.keep("path_found", pa.concat_tables(self._found) if self._found else _NOTHING)
+        calls = np.concatenate([_NONE, *(call for call, _ in self._calls)])
+        found = np.concatenate([_NONE, *(path for _, path in self._calls)])
+        self._work.keep("call_found", pa.table({"call": calls, "path": found}))
+        self._keep_work()
         steps = self._facts.steps
         self._work.table("nvtx_place", source=steps.source, series=steps.pattern)
-        for stem in ("path_name", "path_count", "path_launch", "call_path", "path_op"):
+        for stem in ("path_name", "path_count", "call_path", "path_work", "path_union"):
             self._work.table(stem)
-        self._work.table("path_work")
-        self._work.table("path_union")
+
+    def _keep_work(self) -> None:
+        """Make ``path_leaf``, work per path, and ``path_op``, the ops that ran beside others."""
+        ops = self._facts.ops
+        some = np.flatnonzero(self._asked & ops.long & (self._path >= 0))
+        path, start, end = self._path[some], ops.start[some], ops.end[some]
+        single, length, size = alone(start, end), end - start, len(self.paths)
+        leaf = {
+            "path": np.arange(size),
+            "work_ns": _sums(path, length, size),
+            "alone_ns": _sums(path[single], length[single], size),
+        }
+        self._work.keep("path_leaf", pa.table(leaf))
+        crowded = {"path": path[~single], "start_ns": start[~single], "end_ns": end[~single]}
+        self._work.keep("path_op", pa.table(crowded))
 
     @staticmethod
     def _steps(parent: Ints) -> pa.Table:
@@ -171,7 +223,7 @@ class _Helpers:
 
     def _settled(self) -> Iterator[tuple[Thread, int | None]]:
         walker = Thread(self._annotation.paths)
-        for (starts, ends, names, own), limit in _looking_ahead(
+        for (starts, ends, names, own), limit in looking_ahead(
             self._annotation.chunks(self._thread)
         ):
             nests = (ends >= starts) & own
@@ -194,30 +246,30 @@ def _answer(chunks: Iterator[tuple[Thread, int | None]], times: Ints) -> Ints:
     return found
 
 
-def _looking_ahead(
-    chunks: Iterator[tuple[Ints, ...]],
-) -> Iterator[tuple[tuple[Ints, ...], int | None]]:
-    """Yield each chunk with the first start of the next: until then it knows every range."""
-    held: tuple[Ints, ...] | None = None
-    for chunk in chunks:
-        if held is not None:
-            yield held, int(chunk[0][0])
-        held = chunk
-    if held is not None:
-        yield held, None
-
-
-_NOTHING = pa.table(
-    {
-        name: pa.array([], pa.int64())
-        for name in ("at_ns", "start_ns", "end_ns", "call", "name_id", "path", "thread")
+def _by_thread(work: Workspace, launch: Ints, thread: Ints, asked: Flags) -> dict[int, _Points]:
+    """Return the launches asked for and the waits of each thread, by time."""
+    call = work.kept("blocking_call")
+    calls = {name: call[name].to_numpy() for name in ("call", "thread", "start_ns")}
+    op = np.flatnonzero(asked)
+    at = np.concatenate([launch[op], calls["start_ns"]])
+    whose = np.concatenate([thread[op], calls["thread"]])
+    number = np.concatenate([np.full(len(op), OUTSIDE, np.int64), calls["call"]])
+    place = np.concatenate([op, np.full(len(calls["call"]), OUTSIDE, np.int64)])
+    order = np.argsort(at, kind="stable")
+    order = order[np.argsort(whose[order], kind="stable")]
+    threads, first = np.unique(whose[order], return_index=True)
+    parts = np.split(order, first[1:]) if len(threads) else []
+    return {
+        int(t): _Points(at[part], place[part], number[part])
+        for t, part in zip(threads, parts, strict=True)
     }
-)
 
 
-def _with_path(points: pa.Table, path: Ints, thread: int) -> pa.Table:
-    threads = pa.array(np.full(len(path), thread, np.int64))
-    return points.append_column("path", pa.array(path)).append_column("thread", threads)
+def _sums(place: Ints, values: Ints, size: int) -> Ints:
+    """Add up values by place, exactly."""
+    found = np.zeros(size, np.int64)
+    np.add.at(found, place, values)
+    return found
 
 
 def _key(name_ids: Ints, domains: Ints) -> Ints:
@@ -233,17 +285,8 @@ def _main_thread(threads: list[int], facts: Facts) -> int | None:
     return next((thread for thread in threads if thread & 0xFFFFFF == pid), None)
 
 
-def _kept_ranges(facts: Facts) -> tuple[Ints, Ints] | None:
-    if facts.whole:
-        return None
-    ranges = [
-        (
-            w.start_ns if w.host_start_ns is None else w.host_start_ns,
-            w.end_ns if w.host_end_ns is None else w.host_end_ns,
-        )
-        for w in facts.steps.kept
-    ]
-    starts, ends = zip(*ranges, strict=True)
+def _kept_ranges(facts: Facts) -> tuple[Ints, Ints]:
+    starts, ends = zip(*(window.host for window in facts.steps.kept), strict=True)
     return np.array(starts, np.int64), np.array(ends, np.int64)
 
 

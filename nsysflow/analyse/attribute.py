@@ -92,6 +92,7 @@ class Attribution:
         late = work.arrow("late_gap")
         column = {name: late[name].to_numpy(zero_copy_only=False) for name in late.column_names}
         self._gap, self._thread = column["gap"], column["thread"]
+        self._step = column["step"]
         self._start, self._host_until = column["start_ns"], column["host_until_ns"]
         self._launch_until, self._idle_start = column["launch_until_ns"], column["idle_start_ns"]
         self._long, self._first = column["long_call"], column["first_launch"]
@@ -324,11 +325,13 @@ class Attribution:
 
     def _keep(self) -> None:
         claims = self._claims
-        row = np.concatenate(claims.row)
+        row, start = np.concatenate(claims.row), np.concatenate(claims.start)
         table = pa.table(
             {
                 "gap": self._gap[row],
-                "start_ns": np.concatenate(claims.start),
+                "step": self._step[row],
+                "in_call": start >= self._host_until[row],
+                "start_ns": start,
                 "end_ns": np.concatenate(claims.end),
                 "place": np.concatenate(claims.place),
                 "evidence": np.concatenate(claims.evidence),

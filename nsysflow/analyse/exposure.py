@@ -6,13 +6,14 @@ import numpy as np
 import pyarrow as pa
 
 from nsysflow.analyse.attribute import PLACE, Evidence
+from nsysflow.analyse.coverage import Coverage
+from nsysflow.analyse.exposed import hiding
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Ints, Spans, merge, minus, nothing, overlaps
+from nsysflow.analyse.ops import NEVER, Ops, read
 from nsysflow.analyse.workspace import Workspace
 
 FAR = np.iinfo(np.int64).max
-# Times may be negative: no small number can stand for a missing one.
-NEVER = np.iinfo(np.int64).min
 UNKNOWN = -1
 
 
@@ -24,26 +25,43 @@ def cut_exposed(work: Workspace, facts: Facts, evidence: Evidence) -> None:
     launching thread waits in a call that lasts until the collective ends: then the host is late
     because of the collective.
     """
-    begin = work.arrow("compute_begin")
-    starts = begin["start_ns"].to_numpy()
-    comm, _, comm_end, comm_step = _segments(work, "comm")
-    # One row more stands for "no kernel follows": nothing was waited for on the host.
-    asked = begin["launch_start_ns"].fill_null(NEVER).to_numpy()
-    launch = np.append(asked, NEVER)
-    thread = np.append(begin["thread"].to_numpy(), UNKNOWN)
+    ops = facts.ops
+    starts, launch, thread = _compute_begins(work, ops)
+    comm, _, comm_end, comm_step = _segments(work, ops, "comm")
     after = np.searchsorted(starts, comm.start, side="left")
     late = _host_late(comm, comm_end, launch[after], thread[after], evidence)
     _keep_parts(work, comm, comm_step, late)
-    _keep_input(work, facts, starts)
+    _keep_input(work, facts, ops, starts)
 
 
-def _segments(work: Workspace, state: str) -> tuple[Spans, Ints, Ints, Ints]:
+def put_first_compute(work: Workspace, facts: Facts) -> None:
+    """Make ``step_compute``: where the first compute kernel of each kept step begins."""
+    start = facts.ops.start[facts.ops.long & facts.ops.is_compute]
+    at = np.searchsorted(start, facts.kept.start)
+    some = at < len(start)
+    step = facts.kept.of[some].astype(np.int32)
+    work.keep("step_compute", pa.table({"step": step, "start_ns": start[at[some]]}))
+
+
+def _compute_begins(work: Workspace, ops: Ops) -> tuple[Ints, Ints, Ints]:
+    """Return where the lane begins to compute, and the launch and thread that asked for it.
+
+    One launch more stands for "no kernel follows": nothing was waited for on the host.
+    """
+    compute = np.flatnonzero(ops.long & ops.is_compute)
+    begins = compute[Coverage.of(ops.start[compute], ops.end[compute]).begins()]
+    asked = read(work, "op_launch")
+    launch, thread = (asked[name][begins] for name in ("launch_start_ns", "launch_thread"))
+    thread = np.where(thread == NEVER, UNKNOWN, thread)
+    return ops.start[begins], np.append(launch, NEVER), np.append(thread, UNKNOWN)
+
+
+def _segments(work: Workspace, ops: Ops, state: str) -> tuple[Spans, Ints, Ints, Ints]:
     """Return the exposed stretches, and per owner: whether it is input, device end, step."""
     owners = work.arrow("exposed_owner", state=state)
     work.keep(f"{state}_owner", owners)
-    islands = work.arrow("island_of", state=state)
     start, end = owners["start_ns"].to_numpy(), owners["end_ns"].to_numpy()
-    hidden_start, hidden_end = islands["start_ns"].to_numpy(), islands["end_ns"].to_numpy()
+    hidden_start, hidden_end = hiding(ops, state).stretches()
     hidden = Spans(hidden_start, hidden_end, np.zeros(len(hidden_start), np.int64))
     bare = minus(Spans(start, end, np.arange(len(start))), hidden)
     inputs = owners["input"].to_numpy(zero_copy_only=False)
@@ -85,14 +103,14 @@ def _keep_parts(work: Workspace, comm: Spans, step: Ints, late: Spans) -> None:
     work.keep("exposed_comm_part", table)
 
 
-def _keep_input(work: Workspace, facts: Facts, compute: Ints) -> None:
+def _keep_input(work: Workspace, facts: Facts, ops: Ops, compute: Ints) -> None:
     """Input copies count as data loading until the step's first compute kernel."""
-    bare, inputs, _, step = _segments(work, "mem")
-    first = {}
-    for window in facts.steps.kept:
-        where = int(np.searchsorted(compute, window.start_ns))
-        first[window.index] = int(compute[where]) if where < len(compute) else FAR
-    limit = np.array([first[int(k)] for k in step[bare.of]], np.int64)
+    bare, inputs, _, step = _segments(work, ops, "mem")
+    kept = facts.kept
+    # One start more stands for "no kernel follows".
+    first = np.append(compute, FAR)[np.searchsorted(compute, kept.start)]
+    place = np.searchsorted(kept.of, step[bare.of])
+    limit = first[place]
     early = inputs[bare.of].astype(bool) & (bare.start < limit)
     table = pa.table({"step": step[bare.of][early], "ns": bare.length[early]})
     work.keep("exposed_input", table)

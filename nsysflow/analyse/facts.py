@@ -6,6 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
+from nsysflow.analyse.intervals import Spans
+from nsysflow.analyse.ops import Ops
+from nsysflow.analyse.owned import own_ops
 from nsysflow.analyse.steps import HostStep, put_ranges
 from nsysflow.analyse.windows import Steps, Window
 from nsysflow.analyse.workspace import Row, Workspace
@@ -19,7 +24,8 @@ class Facts:
 
     ``primary`` is (context, stream) of the primary compute stream; ``span`` the row of lane_span;
     ``lanes`` first and last lane of the process, which are numbered together;
-    ``shift`` the slice size of every time bucket; ``levels`` the level-1 row of each segment.
+    ``shift`` the slice size of every time bucket; ``ops`` its device work; ``levels`` the level-1
+    row of each segment.
     """
 
     process: int
@@ -28,6 +34,7 @@ class Facts:
     steps: Steps
     shift: int
     lanes: tuple[int, int]
+    ops: Ops
     levels: dict[int, Row] = field(default_factory=dict)
     host_rows: Row = field(default_factory=dict)
 
@@ -62,6 +69,16 @@ class Facts:
             },
         ]
         return [{"segment": position, **row} for position, row in enumerate(rows)]
+
+    @cached_property
+    def kept(self) -> Spans:
+        """The kept windows, each with the number of its step."""
+        windows = self.steps.kept
+        return Spans(
+            np.array([window.start_ns for window in windows], np.int64),
+            np.array([window.end_ns for window in windows], np.int64),
+            np.array([window.index for window in windows], np.int64),
+        )
 
     @property
     def reach(self) -> tuple[int, int]:
@@ -124,18 +141,10 @@ class Facts:
 
     def own(self, work: Workspace) -> None:
         """Decide which ops and calls belong to the kept steps."""
-        kept = self.steps.kept
-        ranges = [
-            HostStep(
-                None,
-                w.start_ns if w.host_start_ns is None else w.host_start_ns,
-                w.end_ns if w.host_end_ns is None else w.host_end_ns,
-            )
-            for w in kept
-        ]
+        ranges = [HostStep(None, *w.host) for w in self.steps.kept]
         put_ranges(work, [ranges])
         work.table("host_range_bucket", shift=self.shift)
-        by_start = self.steps.by_start or self.steps.source == "none"
-        work.view("owned_op", shift=self.shift, whole=self.whole, by_start=by_start)
+        own_ops(work, self.ops, self.steps, self.kept, whole=self.whole)
+        work.view("owned_op")
         work.view("owned_api", shift=self.shift, whole=self.whole, process=self.process)
         work.view("owned_os_call", shift=self.shift, whole=self.whole, process=self.process)

@@ -10,11 +10,16 @@ import duckdb
 
 from nsysflow.analyse import document
 from nsysflow.analyse.attribute import Attribution
-from nsysflow.analyse.exposure import cut_exposed
+from nsysflow.analyse.exposed import make_exposed
+from nsysflow.analyse.exposure import cut_exposed, put_first_compute
 from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.gaps import make_gaps
+from nsysflow.analyse.level1 import measure_level1
+from nsysflow.analyse.ops import Ops
 from nsysflow.analyse.phase import measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
 from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
+from nsysflow.analyse.streams import make_stream_time, primary_stream
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
 from nsysflow.errors import InputError
@@ -42,7 +47,7 @@ def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) ->
             found = document.rank_document(work, lane, capture, facts, settings)
             save_pieces(work, facts, lane_folder(store, lane))
             return found
-    except (OSError, ValueError, duckdb.IOException) as error:
+    except (OSError, json.JSONDecodeError, duckdb.IOException) as error:
         raise InputError(
             f"{lane.file}: the store cannot be read ({_first_line(error)})",
             stage="analyse",
@@ -75,12 +80,13 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
             stage="analyse",
             hint="delete the store and run nsysflow convert again",
         )
-    device = Device(_process(capture, lane.lane), span, _primary_stream(work))
+    ops = Ops.read(work)
+    device = Device(_process(capture, lane.lane), span, primary_stream(work, ops))
     lanes = _lanes(capture, device.process)
     look_at_host(work, device.process, lanes, settings)
     steps = choose_steps(work, device, settings, capture)
     shift = slice_shift(_reach(span, steps))
-    facts = Facts(device.process, device.primary, span, steps, shift, lanes)
+    facts = Facts(device.process, device.primary, span, steps, shift, lanes, ops)
     _measure(work, facts)
     return facts
 
@@ -95,30 +101,6 @@ def _lanes(capture: dict[str, Any], process: int) -> tuple[int, int]:
     return min(mine), max(mine)
 
 
-def _primary_stream(work: Workspace) -> tuple[int | None, int | None]:
-    """Return (context, stream) of the stream that computes longest, the lowest id on ties."""
-    work.table("stream_work")
-    streams = work.kept("stream_work").to_pylist()
-    compute = any(row["compute_sum"] for row in streams)
-    bound = "compute_sum" if compute else "all_sum"
-    best: tuple[int, Row] | None = None
-    # Summed durations bound the union from above: most streams need no union at all.
-    for row in sorted(streams, key=lambda r: -r[bound]):
-        if best is not None and row[bound] < best[0]:
-            break
-        busy = work.row(
-            "stream_union", context=row["context"], stream=row["stream"], compute=compute
-        )["busy_ns"]
-        if best is None or (-busy, _id(row)) < (-best[0], _id(best[1])):
-            best = (busy, row)
-    assert best is not None  # noqa: S101 - a lane has at least one op, hence a stream
-    return best[1]["context"], best[1]["stream"]
-
-
-def _id(row: Row) -> tuple[int, int]:
-    return (row["stream"] or 0, row["context"] or 0)
-
-
 def _reach(span: Row, steps: Steps) -> int:
     first = min(span["start_ns"], *(window.start_ns for window in steps.windows))
     last = max(span["end_ns"], *(window.end_ns for window in steps.windows))
@@ -128,41 +110,25 @@ def _reach(span: Row, steps: Steps) -> int:
 def _measure(work: Workspace, facts: Facts) -> None:
     """Build the stages that every section reads."""
     work.put("segment", facts.segments(), facts.SEGMENT)
-    work.table("window_bucket", shift=facts.shift)
-    work.view("coverage")
-    work.table("level1", shift=facts.shift)
+    measure_level1(work, facts.ops, work.kept("segment"))
     facts.levels = {row["segment"]: row for row in work.rows("steps")}
     facts.check()
-    first, last = facts.reach
-    work.table(
-        "gap",
-        shift=facts.shift,
-        span_start=facts.span["start_ns"],
-        span_end=facts.span["end_ns"],
-        first_start=first,
-        last_end=last,
-    )
-    context, stream = facts.primary
-    first, last = facts.lanes
-    work.table("gap_next", context=context, stream=stream, first_lane=first, last_lane=last)
-    work.table("gap_cut")
+    facts.own(work)
+    make_gaps(work, facts, facts.ops)
     work.table("blocking_call", process=facts.process)
     work.table("call_site")
-    _evidence(work, facts)
+    put_first_compute(work, facts)
+    work.table("late_wait")
+    work.table("evidence", process=facts.process)
     attribution = Attribution(work, facts)
     attribution.run()
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
     work.table("sync_claim")
-    work.table("gap_cause", micro_ns=work.row("micro_gap")["limit_ns"])
+    work.view("gap_part", micro_ns=work.row("micro_gap")["limit_ns"])
+    work.table("idle_cause")
     measure_classes(work, facts)
-    work.table("island")
-    work.table("exposed", shift=facts.shift)
+    make_exposed(work, facts, facts.ops)
     cut_exposed(work, facts, attribution.evidence)
-    facts.own(work)
     make_collectives(work, facts)
+    make_stream_time(work, facts.ops, facts.kept)
     facts.host_rows = work.row("host_rows", process=facts.process)
-
-
-def _evidence(work: Workspace, facts: Facts) -> None:
-    work.table("late_wait")
-    work.table("evidence", process=facts.process)

@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Ints, Spans, minus, overlaps
+from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
 
@@ -40,7 +41,7 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
         {
             "step": w.index,
             "number": w.number,
-            "host_ns": w.start_ns if w.host_start_ns is None else w.host_start_ns,
+            "host_ns": w.host[0],
             "device_ns": w.start_ns,
         }
         for w in windows
@@ -63,8 +64,7 @@ def save_pieces(work: Workspace, facts: Facts, folder: Path) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     _cut(work, facts)
-    work.table("window_bucket", shift=facts.shift)
-    work.table("level1", shift=facts.shift)
+    measure_level1(work, facts.ops, work.kept("segment"))
     _keep_pieces(work, facts)
     for stem in TABLES:
         work.save(stem, folder / f"{stem}.parquet")

@@ -93,7 +93,7 @@ def _without_disturbed(
 
 def _hosts(windows: Sequence[Window]) -> tuple[Ints, Ints]:
     """Return when each step was the host's, or its window where no host range is known."""
-    starts = [w.start_ns if w.host_start_ns is None else w.host_start_ns for w in windows]
+    starts = [w.host[0] for w in windows]
     ends = [w.end_ns if w.host_end_ns is None else w.host_end_ns for w in windows]
     return np.array(starts, np.int64), np.array(ends, np.int64)
 

@@ -36,6 +36,12 @@ class Window:
         return self.drop is None
 
     @property
+    def host(self) -> tuple[int, int]:
+        """When the host asked for it; the device's own time where that is not known."""
+        start = self.start_ns if self.host_start_ns is None else self.host_start_ns
+        return start, self.end_ns if self.host_end_ns is None else self.host_end_ns
+
+    @property
     def length_ns(self) -> int:
         """Length of the window."""
         return self.end_ns - self.start_ns

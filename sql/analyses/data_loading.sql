@@ -2,7 +2,7 @@
 --
 -- Question: does the GPU wait for data?
 -- Grain:    one row per step with a wait
--- Needs:    gap_cause, exposed_input
+-- Needs:    idle_cause, exposed_input
 -- Columns:
 --   step     INTEGER  step
 --   idle_ns  BIGINT   idle time claimed by a loader range or by a wait before the first input copy
@@ -13,7 +13,7 @@ _all AS (
         step,
         ns AS idle_ns,
         0 AS copy_ns
-    FROM gap_cause
+    FROM idle_cause
     WHERE cause = 'data_loading'
     UNION ALL
     SELECT

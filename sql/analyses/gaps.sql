@@ -2,7 +2,7 @@
 --
 -- Question: when is the GPU idle, and what ends the wait?
 -- Grain:    one row per gap, the longest first
--- Needs:    gap, gap_next, gap_cut, gap_cause, kernel_name, string
+-- Needs:    gap, gap_part, kernel_name, string
 -- Params:
 --   $most INTEGER   gaps listed
 -- Columns:
@@ -18,6 +18,17 @@ _longest AS (
     FROM gap
     ORDER BY end_ns - start_ns DESC, start_ns
     LIMIT $most
+),
+
+_cause AS (
+    SELECT
+        p.gap,
+        p.cause
+    FROM gap_part AS p
+    SEMI JOIN _longest AS g ON p.gap = g.gap
+    GROUP BY p.gap, p.cause
+    HAVING sum(p.ns) <> 0
+    QUALIFY row_number() OVER (PARTITION BY p.gap ORDER BY sum(p.ns) DESC, p.cause) = 1
 )
 
 SELECT
@@ -26,14 +37,11 @@ SELECT
     g.step,
     c.cause,
     CASE
-        WHEN n.kind = 'kernel' THEN coalesce(k.short_name, k.name)
-        WHEN n.kind IS NULL THEN NULL
-        ELSE n.kind
+        WHEN g.next_kind = 0 THEN coalesce(k.short_name, k.name)
+        ELSE ['memcpy', 'memset', 'graph'][g.next_kind]
     END AS next_op,
-    t.launch_recorded AS launched
+    g.launch_recorded AS launched
 FROM _longest AS g
-LEFT JOIN gap_next AS n ON g.gap = n.gap
-LEFT JOIN gap_cut AS t ON g.gap = t.gap
-LEFT JOIN kernel_name AS k ON n.name_id = k.name_id
-LEFT JOIN gap_cause AS c ON g.gap = c.gap AND c.place = 1
+LEFT JOIN kernel_name AS k ON g.next_name_id = k.name_id
+LEFT JOIN _cause AS c ON g.gap = c.gap
 ORDER BY dur_ns DESC, g.start_ns

@@ -2,13 +2,13 @@
 --
 -- Question: why was the GPU idle?
 -- Grain:    one row per cause
--- Needs:    gap_cause
+-- Needs:    idle_cause
 -- Columns:
 --   cause  VARCHAR  cause
 --   ns     BIGINT   idle time
 SELECT
     cause,
     sum(ns)::BIGINT AS ns
-FROM gap_cause
+FROM idle_cause
 GROUP BY cause
 ORDER BY cause

@@ -2,7 +2,7 @@
 --
 -- Question: what held an op that the host had asked for?
 -- Grain:    one row per stretch
--- Needs:    gap_cut
+-- Needs:    gap
 -- Params:
 --   $micro_ns BIGINT   as gap_cause
 -- Columns:
@@ -13,7 +13,7 @@ SELECT
     host_until_ns AS start_ns,
     launch_until_ns AS end_ns,
     CASE WHEN same_graph THEN 'graph_internal_gap' ELSE 'launch_latency' END AS cause
-FROM gap_cut
+FROM gap
 WHERE launch_until_ns > host_until_ns
 UNION ALL
 SELECT
@@ -24,6 +24,6 @@ SELECT
         WHEN queued_ns <= $micro_ns THEN 'micro_gap'
         ELSE 'queued_unexplained'
     END
-FROM gap_cut
+FROM gap
 WHERE end_ns > launch_until_ns
 ORDER BY start_ns

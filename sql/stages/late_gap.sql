@@ -2,20 +2,22 @@
 --
 -- Question: which idle time is the host to explain?
 -- Grain:    one row per gap
--- Needs:    gap_cut
+-- Needs:    gap
 -- Columns:
 --   gap              BIGINT   as gap
+--   step             INTEGER  as gap
 --   thread           BIGINT   launching thread; -1 where nothing was ever launched
---   start_ns         BIGINT   as gap_cut
---   host_until_ns    BIGINT   as gap_cut
---   launch_until_ns  BIGINT   as gap_cut
---   idle_start_ns    BIGINT   as gap_cut
+--   start_ns         BIGINT   as gap
+--   host_until_ns    BIGINT   as gap
+--   launch_until_ns  BIGINT   as gap
+--   idle_start_ns    BIGINT   as gap
 --   long_call        BOOLEAN  the launching call is too long to be only a launch
---   first_launch     BOOLEAN  as gap_cut
---   launch_recorded  BOOLEAN  as gap_cut
+--   first_launch     BOOLEAN  as gap
+--   launch_recorded  BOOLEAN  as gap
 --   launch_start_ns  BIGINT   start of the launching call; the gap's end where it is not known
 SELECT
     gap,
+    step,
     coalesce(thread, -1) AS thread,
     start_ns,
     host_until_ns,
@@ -25,6 +27,6 @@ SELECT
     first_launch,
     coalesce(launch_start_ns, end_ns) AS launch_start_ns,
     launch_recorded
-FROM gap_cut
+FROM gap
 WHERE launch_until_ns > start_ns
 ORDER BY start_ns

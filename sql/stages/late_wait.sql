@@ -2,7 +2,7 @@
 --
 -- Question: was the host waiting for data when the GPU fell idle?
 -- Grain:    one row per wait and gap
--- Needs:    gap_cut, gap_next, os_call, string, lane_op, segment
+-- Needs:    gap, os_call, string, step_compute
 -- Columns:
 --   gap       BIGINT  as gap
 --   thread    BIGINT  the launching thread
@@ -22,17 +22,6 @@ _name AS (
         )
 ),
 
-_compute AS (
-    SELECT
-        s.step,
-        min(o.start_ns) AS start_ns
-    FROM segment AS s
-    ASOF INNER JOIN (SELECT start_ns FROM lane_op WHERE is_compute AND end_ns > start_ns) AS o
-        ON s.start_ns <= o.start_ns
-    WHERE s.kept
-    GROUP BY s.step
-),
-
 -- A gap touches the step's start while no kernel of the step has begun.
 _first AS (
     SELECT
@@ -40,10 +29,9 @@ _first AS (
         g.thread,
         g.start_ns,
         g.host_until_ns
-    FROM gap_cut AS g
-    INNER JOIN gap_next AS n ON g.gap = n.gap
-    INNER JOIN _compute AS c ON g.step = c.step
-    WHERE n.copy_kind = 1 AND g.host_until_ns > g.start_ns AND g.start_ns < c.start_ns
+    FROM gap AS g
+    INNER JOIN step_compute AS c ON g.step = c.step
+    WHERE g.next_copy_kind = 1 AND g.host_until_ns > g.start_ns AND g.start_ns < c.start_ns
 )
 
 SELECT

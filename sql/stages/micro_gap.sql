@@ -2,12 +2,12 @@
 --
 -- Question: how long does this GPU take between two queued ops of a stream?
 -- Grain:    one row
--- Needs:    gap_cut
+-- Needs:    gap
 -- Columns:
 --   limit_ns  BIGINT   the 90th percentile of same-stream queued gaps, kept between 2 and 10 µs
 SELECT
     greatest(
         2000, least(10000, coalesce(quantile_disc(queued_ns, 0.9) FILTER (WHERE same_stream), 0))
     )::BIGINT AS limit_ns
-FROM gap_cut
+FROM gap
 WHERE queued_ns > 0

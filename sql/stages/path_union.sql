@@ -18,7 +18,6 @@ _until AS (
         ) AS before_ns
     FROM path_op AS o
     INNER JOIN path_step AS s ON o.path = s.path
-    WHERE o.crowded
 )
 
 SELECT

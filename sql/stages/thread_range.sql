@@ -12,6 +12,7 @@
 --   name_id   BIGINT   text
 --   domain    BIGINT   NVTX domain
 --   own       BOOLEAN  it ends on the thread that began it
+-- Rows come in the order of the store: by start, the longer first. Nothing is sorted.
 SELECT
     start_ns,
     end_ns,
@@ -20,4 +21,3 @@ SELECT
     end_thread IS NULL OR end_thread = thread AS own
 FROM nvtx
 WHERE process = $process AND thread = $thread AND kind <> 'mark'
-ORDER BY start_ns, end_ns DESC NULLS FIRST, domain, name_id

@@ -2,7 +2,7 @@
 --
 -- Question: why was the GPU idle, and when exactly?
 -- Grain:    one row per part of a gap
--- Needs:    gap_cut, host_claim, cause, timeline_row
+-- Needs:    gap, host_claim, cause, timeline_row
 -- Params:
 --   $step      INTEGER  the step
 --   $micro_ns  BIGINT   as gap_cause
@@ -20,7 +20,7 @@
 WITH
 _gap AS (
     SELECT *
-    FROM gap_cut
+    FROM gap
     WHERE step = $step
 ),
 

@@ -1,0 +1,220 @@
+"""Idle time of the lane: each gap, the op that ends it, and whether the host had asked for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from nsysflow.analyse.coverage import Flags, Ints
+from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.intervals import Spans, overlaps
+from nsysflow.analyse.ops import KINDS, NEVER, Ops, codes, nullable, read
+from nsysflow.analyse.workspace import Workspace
+
+FAR = np.iinfo(np.int64).max
+NO_OP = -1
+# A page migration is nobody's launch: the next op that was asked for tells what was waited for.
+MIGRATIONS = (11, 13)
+# Only a call too long to be only a launch is asked whether it was the first of its kernel.
+LONG_CALL_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Idle:
+    """Stretches in which the lane does nothing; ``next`` is the place of the op that ends each.
+
+    ``place`` numbers the ops with a duration among all, ``until`` is the running maximum of their
+    ends. ``next`` is a place among them, -1 where the user's window ends beyond the last op.
+    """
+
+    start: Ints
+    end: Ints
+    next: Ints
+    place: Ints
+    op_start: Ints
+    op_end: Ints
+    until: Ints
+
+
+def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
+    """Make ``gap``: the idle stretches inside the kept windows, cut at their edges.
+
+    Columns: gap, step; ``[start_ns, end_ns)`` in three: the host is late until ``host_until_ns``,
+    the launching call runs until ``launch_until_ns``, then the op is queued; ``idle_start_ns``,
+    where the stretch begins, windows apart; ``queued_ns`` of the whole stretch; the launching
+    ``thread`` (of an op without a recorded call the one that launched last before it),
+    ``launch_recorded``, ``launch_start_ns``, ``call_ns``; ``same_stream``: what ended as the gap
+    began was on the stream of the next op, ``same_graph``: and both are nodes of one graph launch;
+    ``first_launch``: a long call, and no kernel of that name was launched before in the process;
+    ``next_kind`` (place in kernel, memcpy, memset, graph), ``next_name_id``, ``next_copy_kind``.
+    NULL is unknown.
+    """
+    idle = _idle(facts, ops)
+    chosen = _next_op(work, facts, idle)
+    known = chosen >= 0
+    at = np.where(known, idle.place[chosen], 0)
+    columns = read(work, "op_launch")
+    launch = {name: np.where(known, values[at], NEVER) for name, values in columns.items()}
+    del columns
+    named = {
+        f"next_{name}": np.where(known, values[at], NEVER)
+        for name, values in read(work, "op_name").items()
+    }
+    thread = _likely_thread(work, idle, launch)
+    first = _first_launch(work, facts, launch, named)
+    same_stream, same_graph = _previous(work, idle, chosen)
+    of, window, part = overlaps(Spans(idle.start, idle.end, idle.next), facts.kept)
+    some = part.length > 0
+    of, window, part = of[some], window[some], part.take(some)
+    table = {
+        "gap": np.arange(1, len(part) + 1),
+        "step": facts.kept.of[window].astype(np.int32),
+        **_cut(idle, part, of, launch),
+        "thread": nullable(thread[of]),
+        "same_stream": same_stream[of],
+        "same_graph": same_graph[of],
+        "first_launch": first[of],
+        "next_kind": nullable(named["next_kind"][of]).cast(pa.uint8()),
+        "next_name_id": nullable(named["next_name_id"][of]),
+        "next_copy_kind": nullable(named["next_copy_kind"][of]).cast(pa.int32()),
+    }
+    work.keep("gap", pa.table(table))
+
+
+def _idle(facts: Facts, ops: Ops) -> Idle:
+    place = np.flatnonzero(ops.long)
+    start, end = ops.start[place], ops.end[place]
+    until = np.maximum.accumulate(end)
+    ends = np.flatnonzero(start[1:] > until[:-1]) + 1
+    begin, stop, following = until[ends - 1], start[ends], ends
+    # A window that the user set may reach beyond the lane's first and last op.
+    first, last = facts.reach
+    if first < start[0]:
+        begin, stop = np.append(first, begin), np.append(start[0], stop)
+        following = np.append(0, following)
+    if last > until[-1]:
+        begin, stop = np.append(begin, until[-1]), np.append(stop, last)
+        following = np.append(following, NO_OP)
+    return Idle(begin, stop, following, place, start, end, until)
+
+
+def _next_op(work: Workspace, facts: Facts, idle: Idle) -> Ints:
+    """Return the op that ends each stretch: the primary stream's, of several that begin at once."""
+    copy_kind = read(work, "op_name")["copy_kind"][idle.place]
+    migrates = (copy_kind >= MIGRATIONS[0]) & (copy_kind <= MIGRATIONS[1])
+    chosen = idle.next.copy()
+    here = np.flatnonzero(chosen >= 0)
+    many = np.searchsorted(idle.op_start, idle.end[here], side="right") - chosen[here]
+    chosen[here[(many == 1) & migrates[chosen[here]]]] = NO_OP
+    several = here[many > 1]
+    if len(several):
+        chosen[several] = _best(read(work, "op_place"), facts, idle, several, migrates)
+    missed = np.flatnonzero((chosen < 0) & (idle.next >= 0))
+    if len(missed):
+        asked = np.flatnonzero(read(work, "op_launch")["launch_start_ns"][idle.place] != NEVER)
+        after = np.searchsorted(idle.op_start[asked], idle.end[missed], side="left")
+        chosen[missed] = np.append(asked, NO_OP)[after]
+    return chosen
+
+
+def _best(place: dict[str, Ints], facts: Facts, idle: Idle, several: Ints, migrates: Flags) -> Ints:
+    """Choose among ops that begin together: primary stream, then end, stream, correlation."""
+    many = np.searchsorted(idle.op_start, idle.end[several], side="right") - idle.next[several]
+    group = np.repeat(np.arange(len(several)), many)
+    offset = np.arange(len(group)) - np.repeat(np.cumsum(many) - many, many)
+    one = np.repeat(idle.next[several], many) + offset
+    group, one = group[~migrates[one]], one[~migrates[one]]
+    at = idle.place[one]
+    context, stream = (NEVER if key is None else key for key in facts.primary)
+    primary = (place["context"][at] == context) & (place["stream"][at] == stream)
+    # What is not recorded comes last.
+    keys = [np.where(v == NEVER, FAR, v) for v in (place["correlation"][at], place["stream"][at])]
+    order = np.lexsort((*keys, idle.op_end[one], ~primary, group))
+    found, first = np.unique(group[order], return_index=True)
+    best = np.full(len(several), NO_OP, np.int64)
+    best[found] = one[order][first]
+    return best
+
+
+def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
+    """Return whether an op that ended as the stretch began is on the next op's stream, or graph."""
+    place = {name: values[idle.place] for name, values in read(work, "op_place").items()}
+    stream = codes(place["context"], place["stream"])
+    node, correlation = place["graph_node"] != NEVER, place["correlation"]
+    del place
+    # Before a stretch nothing reaches further, so such an op ends at the running maximum.
+    last = np.flatnonzero(idle.op_end == idle.until)
+    ends = idle.op_end[last]
+    low = np.searchsorted(ends, idle.start, side="left")
+    count = np.searchsorted(ends, idle.start, side="right") - low
+    count[chosen < 0] = 0
+    of = np.repeat(np.arange(len(chosen)), count)
+    offset = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    before, after = last[np.repeat(low, count) + offset], chosen[of]
+    flags = (np.zeros(len(chosen), bool), np.zeros(len(chosen), bool))
+    flags[0][of[stream[before] == stream[after]]] = True
+    known = correlation[before] != NEVER
+    same = known & (correlation[before] == correlation[after])
+    flags[1][of[node[before] & node[after] & same]] = True
+    return flags
+
+
+def _likely_thread(work: Workspace, idle: Idle, launch: dict[str, Ints]) -> Ints:
+    """Return the launching thread; without a recorded call the one that launched last before."""
+    thread = launch["launch_thread"].copy()
+    unknown = np.flatnonzero(launch["launch_start_ns"] == NEVER)
+    if not len(unknown):
+        return thread
+    calls = read(work, "op_launch")
+    at = np.flatnonzero(calls["launch_start_ns"] != NEVER)
+    at = at[np.argsort(calls["launch_start_ns"][at], kind="stable")]
+    if len(at):
+        last = np.searchsorted(calls["launch_start_ns"][at], idle.end[unknown], side="right") - 1
+        likely = np.where(last >= 0, calls["launch_thread"][at[last]], NEVER)
+        here = thread[unknown]
+        thread[unknown] = np.where(here == NEVER, likely, here)
+    return thread
+
+
+def _first_launch(
+    work: Workspace, facts: Facts, launch: dict[str, Ints], named: dict[str, Ints]
+) -> Flags:
+    """Return which long calls launched the first kernel of their name in the process."""
+    call = launch["launch_start_ns"]
+    asked = (call != NEVER) & (launch["launch_end_ns"] - call > LONG_CALL_NS)
+    asked &= (named["next_kind"] == KINDS.index("kernel")) & (named["next_name_id"] != NEVER)
+    names = np.unique(named["next_name_id"][asked])
+    if not len(names):
+        return np.zeros(len(call), bool)
+    work.keep("long_launch", pa.table({"name_id": names}))
+    low, high = facts.lanes
+    first = read(work, "first_launch", first_lane=low, last_lane=high)
+    where = np.searchsorted(first["name_id"], named["next_name_id"][asked])
+    found = np.zeros(len(call), bool)
+    found[asked] = first["launch_start_ns"][where] == call[asked]
+    return found
+
+
+def _cut(idle: Idle, part: Spans, of: Ints, launch: dict[str, Ints]) -> dict[str, Ints]:
+    """Cut each gap in three at its next op's launching call."""
+    begun, ended = launch["launch_start_ns"][of], launch["launch_end_ns"][of]
+    recorded = begun != NEVER
+    idle_start, idle_end = idle.start[of], idle.end[of]
+    early = recorded & (begun < idle_start)
+    host_until = np.where(recorded, np.clip(begun, part.start, part.end), part.end)
+    # A call that still runs has not queued its op yet.
+    launch_until = np.where(early, np.clip(ended, part.start, part.end), part.end)
+    queued = idle_end - np.maximum(idle_start, np.minimum(ended, idle_end))
+    return {
+        "start_ns": part.start,
+        "host_until_ns": host_until,
+        "launch_until_ns": launch_until,
+        "end_ns": part.end,
+        "idle_start_ns": idle_start,
+        "queued_ns": np.where(early, queued, 0),
+        "launch_recorded": recorded,
+        "call_ns": nullable(ended - begun, ~recorded),
+        "launch_start_ns": nullable(begun, ~recorded),
+    }
