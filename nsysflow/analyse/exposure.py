@@ -70,7 +70,7 @@ def _segments(work: Workspace, ops: Ops, state: str) -> tuple[Spans, Ints, Ints,
 
 def _host_late(comm: Spans, op_end: Ints, launch: Ints, thread: Ints, evidence: Evidence) -> Spans:
     late = Spans(comm.start, np.minimum(comm.end, launch), np.arange(len(comm)))
-    late = late.take(late.length > 0)
+    late = late.take(late.end > late.start)
     excused = [nothing()]
     for each in np.unique(thread[late.of]):
         mine = late.take(thread[late.of] == each)

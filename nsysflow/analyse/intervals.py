@@ -58,11 +58,22 @@ def overlaps(a: Spans, b: Spans) -> tuple[Ints, Ints, Spans]:
 
 def minus(a: Spans, b: Spans) -> Spans:
     """Return the parts of ``a`` outside ``b``."""
-    in_a, _, shared = overlaps(a, b)
+    found, _, shared = overlaps(a, b)
+    cut = np.zeros(len(a), bool)
+    cut[found] = True
+    whole = a.take(~cut & (a.end > a.start))
+    if not len(found):
+        return whole
+    left = _without(a.take(cut), (np.cumsum(cut) - 1)[found], shared)
+    return merge(whole, left) if len(whole) else left
+
+
+def _without(a: Spans, found: Ints, shared: Spans) -> Spans:
+    """Take from ``a`` its parts ``shared``, which are of its intervals ``found``."""
     begins = np.concatenate([a.start, shared.end])
     stops = np.concatenate([shared.start, a.end])
-    of_begin = np.concatenate([np.arange(len(a)), in_a])
-    of_stop = np.concatenate([in_a, np.arange(len(a))])
+    of_begin = np.concatenate([np.arange(len(a)), found])
+    of_stop = np.concatenate([found, np.arange(len(a))])
     # Within one interval of ``a`` the begins and the stops pair up in order of time.
     begin_order = np.lexsort((begins, of_begin))
     stop_order = np.lexsort((stops, of_stop))

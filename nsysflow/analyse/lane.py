@@ -14,9 +14,10 @@ from nsysflow.analyse.exposed import make_exposed
 from nsysflow.analyse.exposure import cut_exposed, put_first_compute
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.gaps import make_gaps
+from nsysflow.analyse.launches import make_launch_pace
 from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.ops import Ops
-from nsysflow.analyse.phase import measure_classes
+from nsysflow.analyse.phase import measure_class_work, measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
 from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.streams import make_stream_time, primary_stream
@@ -127,8 +128,10 @@ def _measure(work: Workspace, facts: Facts) -> None:
     work.view("gap_part", micro_ns=work.row("micro_gap")["limit_ns"])
     work.table("idle_cause")
     measure_classes(work, facts)
+    measure_class_work(work, facts)
     make_exposed(work, facts, facts.ops)
     cut_exposed(work, facts, attribution.evidence)
     make_collectives(work, facts)
     make_stream_time(work, facts.ops, facts.kept)
+    make_launch_pace(work, facts.ops)
     facts.host_rows = work.row("host_rows", process=facts.process)

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from nsysflow.analyse.annotate import Annotated, Annotation
-from nsysflow.analyse.coverage import Flags, Ints, first_come
+from nsysflow.analyse.coverage import Coverage, Flags, Ints, first_come
 from nsysflow.analyse.facts import Facts
-from nsysflow.analyse.ops import NEVER, read
+from nsysflow.analyse.ops import KINDS, NEVER, read
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import CLASSES, PHASES
 
@@ -18,6 +18,9 @@ FORWARD, RECOMPUTE, BACKWARD, OTHER, UNKNOWN = (
     PHASES.index(name) for name in ("forward", "recompute", "backward", "other", "unknown")
 )
 
+# No class: communication.
+COMM = 255
+
 
 def measure_classes(work: Workspace, facts: Facts) -> None:
     """Make ``class_time``: (step, place, time_ns), an instant under the first class that runs."""
@@ -25,6 +28,31 @@ def measure_classes(work: Workspace, facts: Facts) -> None:
     place = read(work, "op_name")["class"][some]
     place[place == NEVER] = CLASSES.index("other")
     _keep_axis(work, facts, "class_time", some, place)
+
+
+def measure_class_work(work: Workspace, facts: Facts) -> None:
+    """Make ``class_work``: the kept steps' kernels by class, communication included."""
+    name = read(work, "op_name")
+    owned = work.kept("op_step")["owned"].to_numpy()
+    some = np.flatnonzero(owned & (name["kind"] == KINDS.index("kernel")))
+    start, end, place = facts.ops.start[some], facts.ops.end[some], name["class"][some]
+    place[place == NEVER] = COMM
+    rows = []
+    for one in np.unique(place).tolist():
+        mine = place == one
+        cover = Coverage.of(start[mine], end[mine])
+        work_ns = int((end[mine] - start[mine]).sum())
+        rows.append(
+            {
+                "class_rank": one,
+                "count": int(mine.sum()),
+                "work_ns": work_ns,
+                "busy_ns": int(cover.covered[-1]),
+            }
+        )
+    work.put(
+        "class_work", rows, dict.fromkeys(("class_rank", "count", "work_ns", "busy_ns"), "int64")
+    )
 
 
 def measure_phases(work: Workspace, facts: Facts) -> None:

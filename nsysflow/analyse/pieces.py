@@ -16,8 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nsysflow.analyse.coverage import Coverage
 from nsysflow.analyse.facts import Facts
-from nsysflow.analyse.intervals import Ints, Spans, minus, overlaps
+from nsysflow.analyse.intervals import Ints, Spans, minus
 from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
@@ -104,10 +105,9 @@ def _keep_pieces(work: Workspace, facts: Facts) -> None:
     parts = np.zeros((len(PARTS), len(kept)), np.int64)
     for place, bucket in enumerate(_PLAIN):
         parts[place] = level1[bucket].to_numpy()[kept]
-    spans = Spans(start, end, np.arange(len(kept)))
     for cause, idle in _idle(work).items():
-        at, _, shared = overlaps(spans, idle)
-        np.add.at(parts[PARTS.index(("idle", cause))], at, shared.length)
+        cover = Coverage.of(idle.start, idle.end)
+        parts[PARTS.index(("idle", cause))] = cover.between(start, end)
     _check(work, facts, parts, level1["exposed_comm"].to_numpy()[kept])
     at, code = np.nonzero(parts.T)
     columns = {"step": step[at], "start_ns": start[at], "end_ns": end[at]}
@@ -138,12 +138,14 @@ def _idle(work: Workspace) -> dict[str, Spans]:
     found = {
         cause: _sorted(start[place == k], end[place == k]) for k, cause in enumerate(HOST_CAUSES)
     }
+    in_call = claim["in_call"].to_numpy()
+    claimed = _sorted(start[in_call], end[in_call])
     part = work.arrow("idle_part", micro_ns=work.row("micro_gap")["limit_ns"])
     start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
-    named = np.array(part["cause"].to_pylist(), dtype=object)
-    claimed = _sorted(claim["start_ns"].to_numpy(), claim["end_ns"].to_numpy())
-    for cause in sorted(set(named)):
-        found[cause] = minus(_sorted(start[named == cause], end[named == cause]), claimed)
+    named = part["cause"].combine_chunks().dictionary_encode()
+    code = named.indices.to_numpy()
+    for k, cause in enumerate(named.dictionary.to_pylist()):
+        found[cause] = minus(_sorted(start[code == k], end[code == k]), claimed)
     return found
 
 

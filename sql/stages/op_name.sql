@@ -9,7 +9,7 @@
 --   copy_kind  BIGINT  CUPTI copy kind
 --   class      BIGINT  place of a compute kernel's class in the claiming order
 SELECT
-    (list_position(['kernel', 'memcpy', 'memset', 'graph'], kind) - 1)::BIGINT AS kind,
+    (CASE kind WHEN 'kernel' THEN 0 WHEN 'memcpy' THEN 1 WHEN 'memset' THEN 2 ELSE 3 END)::BIGINT AS kind,
     name_id,
     copy_kind::BIGINT AS copy_kind,
     class_rank::BIGINT AS class
