@@ -72,15 +72,17 @@ class Annotation:
         launching = {row["thread"]: row["launches"] for row in threads}
         main = _main_thread(list(launching), self._facts)
         helpers = [t for t in sorted(launching) if launching[t] and t != main and main is not None]
-        outside = []
-        for thread in sorted(launching, key=lambda t: (t != main, t)):
-            if thread not in helpers:
-                self._walk(thread, None)
-        for thread, roots in self._roots(main, helpers):
-            outside.append(self._walk(thread, roots))
-        # What was launched on threads that have no range of their own.
-        outside += [points for t, points in sorted(self._points.items()) if t not in launching]
-        self._hang(main, outside)
+        loose = [t for t in sorted(self._points) if t not in launching]
+        starts = {thread: self._starts(thread) for thread in helpers}
+        asked = [*starts.values(), *(self._of(thread).at for thread in (*helpers, *loose))]
+        above = self._walk_main(main, asked)
+        for thread in sorted(launching):
+            if thread != main and thread not in helpers:
+                self._walk(thread)
+        for place, thread in enumerate(helpers):
+            self._walk(thread, above[place], above[len(helpers) + place])
+        for thread, found in zip(loose, above[2 * len(helpers) :], strict=True):
+            self._settle(self._of(thread), found)
         self._keep()
         return Annotated(self._path, self._asked, self._thread, len(self.paths))
 
@@ -97,37 +99,33 @@ class Annotation:
     def _ranges(self, thread: int) -> Iterator[tuple[Ints, ...]]:
         return thread_ranges(self._work, self._facts.process, thread)
 
-    def _roots(self, main: int | None, helpers: list[int]) -> Iterator[tuple[int, Ints]]:
-        """Yield each helper with the path of ``main`` at the start of each of its ranges.
+    def _starts(self, thread: int) -> Ints:
+        return np.concatenate([_NONE, *(chunk[0] for chunk in self._ranges(thread))])
 
-        The ranges of ``main`` are read once, however many threads help.
+    def _of(self, thread: int) -> _Points:
+        return self._points.get(thread, _Points(_NONE, _NONE, _NONE))
+
+    def _walk_main(self, main: int | None, asked: list[Ints]) -> list[Ints]:
+        """Settle the stepping thread's points; return its path at the times that others ask about.
+
+        Its ranges are read once, however many threads help.
         """
-        if not helpers or main is None:
-            return
-        starts = [
-            np.concatenate([_NONE, *(chunk[0] for chunk in self._ranges(t))]) for t in helpers
-        ]
-        found = _Helpers(self, main).at(np.concatenate(starts))
-        edges = np.cumsum([len(each) for each in starts])[:-1]
-        yield from zip(helpers, np.split(found, edges), strict=True)
+        if main is None:
+            return [_outside(times) for times in asked]
+        points = self._of(main)
+        times = np.concatenate([points.at, *asked])
+        order = np.argsort(times, kind="stable")
+        found = np.empty(len(times), np.int64)
+        found[order] = _answer(self._settled(main, None), times[order])
+        own, *others = np.split(found, np.cumsum([len(points.at), *map(len, asked)])[:-1])
+        self._settle(points, own)
+        return others
 
-    def _walk(self, thread: int, roots: Ints | None) -> _Points:
-        """Settle the points of a thread, and return those outside all of its ranges."""
-        points = self._points.get(thread, _Points(_NONE, _NONE, _NONE))
+    def _walk(self, thread: int, roots: Ints | None = None, above: Ints | None = None) -> None:
+        """Settle the points of a thread; outside its ranges they are where ``above`` says."""
+        points = self._of(thread)
         found = _answer(self._settled(thread, roots), points.at)
-        self._settle(points, found)
-        out = found == OUTSIDE
-        return _Points(points.at[out], points.op[out], points.call[out])
-
-    def _hang(self, main: int | None, outside: list[_Points]) -> None:
-        """Put points without a range of their own below those of the stepping thread."""
-        if not outside:
-            return
-        points = _Points(
-            *(np.concatenate([getattr(p, name) for p in outside]) for name in ("at", "op", "call"))
-        )
-        if main is not None:
-            self._settle(points, _Helpers(self, main).at(points.at))
+        self._settle(points, found if above is None else np.where(found == OUTSIDE, above, found))
 
     def _settle(self, points: _Points, found: Ints) -> None:
         is_op = points.op >= 0
@@ -139,7 +137,7 @@ class Annotation:
         """Walk a thread, counting its ranges; yield the walker and up to when it can be asked."""
         walker, position = Thread(self.paths), 0
         for (starts, ends, names, own), limit in looking_ahead(self.chunks(thread)):
-            under = _top(starts) if roots is None else roots[position : position + len(starts)]
+            under = _outside(starts) if roots is None else roots[position : position + len(starts)]
             position += len(starts)
             nests = (ends >= starts) & own
             path = np.empty(len(starts), np.int64)
@@ -207,37 +205,13 @@ class Annotation:
         return pa.table({"path": paths, "ancestor": above})
 
 
-class _Helpers:
-    """The stepping thread's ranges, for threads that launch on its behalf (autograd)."""
-
-    def __init__(self, annotation: Annotation, thread: int) -> None:
-        self._annotation = annotation
-        self._thread = thread
-
-    def at(self, times: Ints) -> Ints:
-        """Return the path of the stepping thread at each time, in any order of times."""
-        order = np.argsort(times, kind="stable")
-        answer = np.empty(len(times), np.int64)
-        answer[order] = _answer(self._settled(), times[order])
-        return answer
-
-    def _settled(self) -> Iterator[tuple[Thread, int | None]]:
-        walker = Thread(self._annotation.paths)
-        for (starts, ends, names, own), limit in looking_ahead(
-            self._annotation.chunks(self._thread)
-        ):
-            nests = (ends >= starts) & own
-            walker.add(starts[nests], ends[nests], names[nests], _top(starts[nests]))
-            yield walker, limit
-
-
-def _top(ranges: Ints) -> Ints:
-    return np.full(len(ranges), OUTSIDE, np.int64)
+def _outside(times: Ints) -> Ints:
+    return np.full(len(times), OUTSIDE, np.int64)
 
 
 def _answer(chunks: Iterator[tuple[Thread, int | None]], times: Ints) -> Ints:
     """Return the path at each of ``times`` (ascending), asking each chunk about its own stretch."""
-    found = _top(times)
+    found = _outside(times)
     position = 0
     for walker, limit in chunks:
         end = len(times) if limit is None else int(np.searchsorted(times, limit))
