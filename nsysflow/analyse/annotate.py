@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsysflow.analyse.coverage import Flags, alone
+from nsysflow.analyse.coverage import Flags, alone, by_group
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
 from nsysflow.analyse.ops import NEVER, read
@@ -172,11 +172,11 @@ class Annotation:
         self._keep_work()
         steps = self._facts.steps
         self._work.table("nvtx_place", source=steps.source, series=steps.pattern)
-        for stem in ("path_name", "path_count", "call_path", "path_work", "path_union"):
+        for stem in ("path_name", "path_count", "call_path", "path_work"):
             self._work.table(stem)
 
     def _keep_work(self) -> None:
-        """Make ``path_leaf``, work per path, and ``path_op``, the ops that ran beside others."""
+        """Make ``path_leaf``: work of the ops launched at each place, and of those that ran alone."""
         ops = self._facts.ops
         some = np.flatnonzero(self._asked & ops.long & (self._path >= 0))
         path, start, end = self._path[some], ops.start[some], ops.end[some]
@@ -187,8 +187,20 @@ class Annotation:
             "alone_ns": _sums(path[single], length[single], size),
         }
         self._work.keep("path_leaf", pa.table(leaf))
-        crowded = {"path": path[~single], "start_ns": start[~single], "end_ns": end[~single]}
-        self._work.keep("path_op", pa.table(crowded))
+        self._keep_union(path[~single], start[~single], end[~single])
+
+    def _keep_union(self, path: Ints, start: Ints, end: Ints) -> None:
+        """Make ``path_union``: for ops that ran beside others, each instant once, by ancestor."""
+        above, parent = path, np.array(self.paths.parent, np.int64)
+        rows = []
+        while len(above):
+            rows.append((above, start, end))
+            inner = parent[above] >= 0
+            above, start, end = parent[above[inner]], start[inner], end[inner]
+        columns = [np.concatenate([_NONE, *part]) for part in zip(*rows, strict=True)]
+        union = by_group(*columns) if rows else {}
+        columns = [np.array(list(part), np.int64) for part in (union.keys(), union.values())]
+        self._work.keep("path_union", pa.table(columns, names=["path", "union_ns"]))
 
     @staticmethod
     def _steps(parent: Ints) -> pa.Table:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
+FAR = 1 << 62
+
 
 @dataclass(frozen=True)
 class Coverage:
@@ -90,3 +92,23 @@ def first_come(start: Ints, end: Ints, place: Ints, windows: tuple[Ints, Ints]) 
         found[one] += union - lower
         lower = union
     return found
+
+
+def by_group(group: Ints, start: Ints, end: Ints) -> dict[int, int]:
+    """Return the length of each group's union, whatever the order of the intervals."""
+    if not len(group):
+        return {}
+    order = np.lexsort((start, group))
+    group, start, end = group[order], start[order], end[order]
+    numbers, first, place = np.unique(group, return_index=True, return_inverse=True)
+    origin = int(start.min())
+    width = int(end.max()) - origin + 1
+    if len(numbers) * width < FAR:
+        # Each group gets a stretch of time of its own, and all are measured in one pass.
+        shift = place * width - origin
+        covered = Coverage.of(start + shift, end + shift).covered
+        length = np.diff(covered[np.append(first[1:], len(covered)) - 1], prepend=0)
+    else:
+        parts = zip(np.split(start, first[1:]), np.split(end, first[1:]), strict=True)
+        length = np.array([Coverage.of(*part).covered[-1] for part in parts])
+    return dict(zip(numbers.tolist(), length.tolist(), strict=True))
