@@ -176,7 +176,7 @@ class Annotation:
             self._work.table(stem)
 
     def _keep_work(self) -> None:
-        """Make ``path_leaf``: work of the ops launched at each place, and of those that ran alone."""
+        """Make ``path_leaf``: work of the ops launched at each place, and of those alone."""
         ops = self._facts.ops
         some = np.flatnonzero(self._asked & ops.long & (self._path >= 0))
         path, start, end = self._path[some], ops.start[some], ops.end[some]
