@@ -122,7 +122,8 @@ const view = (a, b) => {
 };
 const zoom = (f, at = .5) => { const w = t1 - t0, c = t0 + w * at; view(c - w * f * at, c + w * f * (1 - at)); };
 const pan = (f) => { const w = t1 - t0; view(t0 + w * f, t1 + w * f); };
-const say = (m) => label(m) + (m[4] > 1 ? ` · ${m[4]} of them, ${Math.round(100 * m[5])}\u202f% busy, binned` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
+const kind = (m) => (m[3] >= 0 && T.words[m[2]] !== label(m) ? " · " + T.words[m[2]] : "");
+const say = (m) => label(m) + kind(m) + (m[4] > 1 ? ` · ${m[4]} of them, ${Math.round(100 * m[5])}\u202f% busy, binned` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
 const pinMark = (mark, go) => {
   pin = mark; detail.textContent = say(mark);
   if (!go) { apply(); return; }

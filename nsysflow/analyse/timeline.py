@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.timeline_marks import Drawn, draw_step
 from nsysflow.analyse.timeline_rows import put_rows
@@ -37,18 +39,30 @@ CLASSES = (
     "tensor", "kernel", "graph", "hidden", "transfer", "wait", "host_late", "unsplit", "bubble",
     "comm", "copy", "launch", "blocking", "call", "range", *BUCKETS, *IDLE_CAUSES,
 )  # fmt: skip
+COLLECTIVE = {
+    "step": "int32",
+    "row": "int32",
+    "op_no": "int64",
+    "start_ns": "int64",
+    "dur_ns": "int64",
+}
 _CLASS = {name: place for place, name in enumerate(CLASSES)}
 
 
 def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) -> Section:
-    """Return ``timeline``: the steps worth a look, of the first ``listed``, and those ``named``."""
+    """Return ``timeline``: the steps worth a look, of the first ``listed``, and those ``named``.
+
+    Leaves ``timeline_collective`` in the workspace: what the job needs to split collectives.
+    """
     shown = choose_shown(facts.steps, listed, named)
     if not shown.windows:
+        work.put("timeline_collective", [], COLLECTIVE)
         reason = f"no kept step is among the first {listed}"
         return {"status": "not_applicable", "reason": reason}
     lines, main = put_rows(work, facts, shown.windows)
     asked = len(set(named)) - len(shown.unknown) - len(shown.dropped)
     drawn, left_out = _draw(work, shown, main, asked)
+    work.keep("timeline_collective", pa.concat_tables([each.collectives for each in drawn]))
     names, place = _names(drawn)
     return {
         "status": "ok",
