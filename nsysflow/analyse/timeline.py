@@ -13,7 +13,7 @@ from nsysflow.analyse.timeline_steps import Shown, choose_shown
 from nsysflow.analyse.windows import Window
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses.base import Section
-from nsysflow.model import BUCKETS, IDLE_CAUSES
+from nsysflow.model import BUCKETS, IDLE_CAUSES, STEP_DROPS
 
 # A mark takes some 20 bytes of the page, which shall stay below 500 kB: a quarter is for them.
 MOST_MARKS = 7_000
@@ -166,7 +166,9 @@ def _note(shown: Shown, left_out: Sequence[Window]) -> str | None:
     if shown.unknown:
         parts.append(f"no step has the number {_listed([str(n) for n in shown.unknown])}")
     for number, reason in shown.dropped[:MOST_LISTED]:
-        parts.append(f"step {number} is not shown: it was dropped ({reason})")
+        parts.append(
+            f"step {number} is not shown: it was dropped ({STEP_DROPS.get(reason, reason)})"
+        )
     if left_out:
         numbers = [str(w.index if w.number is None else w.number) for w in left_out]
         parts.append(f"steps left out to keep the timeline small: {_listed(numbers)}")

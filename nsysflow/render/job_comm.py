@@ -9,20 +9,12 @@ from nsysflow.render import units
 from nsysflow.render.job_sections import rank_name
 from nsysflow.render.sections import state
 from nsysflow.render.tables import Column, Table, build
-from nsysflow.render.words import plain
+from nsysflow.render.words import communicator_kind, plain
 
 _COMMUNICATORS = 40
 _STAGE_RANKS = 8
 _LARGE_BYTES = 1_000_000
 _SLOW = 0.9
-_KIND = {
-    "tp": "tensor parallel",
-    "dp": "data parallel",
-    "fsdp": "sharded data parallel",
-    "pp": "pipeline link",
-    "ep": "expert parallel",
-    "cp": "context parallel",
-}
 
 
 def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
@@ -39,7 +31,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         rows.append(
             {
                 **group,
-                "kind": _KIND.get(str(group["kind"]), plain(str(group["kind"]))),
+                "kind": communicator_kind(group["kind"]),
                 "members": len(group["members"]),
                 "hosts": len(group["hosts"]),
                 "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"

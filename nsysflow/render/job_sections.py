@@ -11,7 +11,7 @@ from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
 from nsysflow.render.sections import Document, items
 from nsysflow.render.tables import Cell, Column, Of, Table, build
-from nsysflow.render.words import Word, cause, plain
+from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
 
 _WALK_RANKS = 3
 
@@ -228,7 +228,8 @@ def captures(documents: Sequence[Document]) -> list[str]:
 def conflicts(result: Document) -> list[str]:
     """Say who claims one rank, and on what evidence."""
     return [
-        f"Rank {row['rank']} is claimed by {_joined(row['labels'])} ({_joined(row['sources'])})."
+        f"Rank {row['rank']} is claimed by {_joined(row['labels'])} "
+        f"({_joined([RANK_SOURCE.get(source, source) for source in row['sources']])})."
         for row in result["run"]["conflicts"]
     ]
 

@@ -69,7 +69,11 @@ def gaps(document: Document, limit: int) -> Table | None:
             Column("cause", "Cause"),
             Column("step", "Step", "count", null="outside", quiet=True),
             Column("next_op", "Ended by", "name", null="nothing", quiet=True),
-            Column("evidence", "Evidence", "name", null="none", quiet=True, wide=True),
+            *(
+                [Column("evidence", "Evidence", "name", null="none", quiet=True, wide=True)]
+                if any(row["evidence"] for row in rows)
+                else []
+            ),
         ),
         rows,
         note=f"{len(rows)} of {units.count(found['count'])} gaps, the longest; "

@@ -9,7 +9,7 @@ from nsysflow.model import PHASES
 from nsysflow.render import units
 from nsysflow.render.sections import Document, Window, items, section, state
 from nsysflow.render.tables import Cell, Column, Of, Table, build, rest_note
-from nsysflow.render.words import MATRIX_CLASSES, Word, kernel_class, plain
+from nsysflow.render.words import MATRIX_CLASSES, Word, communicator_kind, kernel_class, plain
 
 OTHER = "(other)"
 SMALL_KERNEL = 0.001
@@ -163,7 +163,7 @@ def collectives(document: Document, window: Window, limit: int) -> Table | None:
         {
             **row,
             "op": Cell(plain(row["op"]), csv=row["op"]),
-            "kind": plain(row["kind"] or "unknown"),
+            "kind": communicator_kind(row["kind"]),
         }
         for row in items(found)[:limit]
     ]

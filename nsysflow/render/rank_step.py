@@ -20,9 +20,12 @@ from nsysflow.render.words import (
     LETTER_CSS,
     LETTER_WORD,
     MATRIX_CLASSES,
+    PAUSE,
     STEP_SOURCE,
     Word,
     cause,
+    plain,
+    step_drop,
 )
 
 
@@ -49,9 +52,14 @@ def context(document: Document, over: Window) -> dict[str, Any]:
         "dropped": [
             {
                 "name": row["number"] if row["number"] is not None else row["index"],
-                "reason": units.clean(row["reason"]),
+                "reason": units.clean(step_drop(row["reason"])),
             }
             for row in (steps.get("dropped") or ())[:20]
+        ],
+        "pauses": [
+            f"{PAUSE.get(row['kind'], plain(row['kind']))}: {units.count(row['count'])} "
+            f"in the capture, {units.duration(row['ns_each'])} each beyond a usual step"
+            for row in document["amortised"]
         ],
     }
 

@@ -9,6 +9,7 @@ from nsysflow.model import (
     DEVICE_CAUSES,
     EXPOSED_COMM_PARTS,
     HOST_CAUSES,
+    STEP_DROPS,
 )
 
 
@@ -186,6 +187,42 @@ RANK_SOURCE = {
     "process": "one of several processes in the file",
     "unknown": "not found",
 }
+
+
+GPU_SOURCE = {
+    "cuda_device": "the device table",
+    "only_gpu": "the only GPU in the file",
+    "cu_device": "the device number",
+}
+RECOMPUTE_SOURCE = {
+    "phases": "annotated phases",
+    "nvtx": "annotated phases",
+    "kernel_counts": "attention kernels counted",
+}
+COMMUNICATOR_KIND = {
+    "tp": "tensor parallel",
+    "dp": "data parallel",
+    "fsdp": "sharded data parallel",
+    "pp": "pipeline link",
+    "ep": "expert parallel",
+    "cp": "context parallel",
+}
+# Keys of nsysflow.toml that texts name; those without an underscore read as words.
+SETTING_KEYS = (
+    "flops_per_token", "moe_active_params", "step_time_ms", "kv_heads", "head_dim", "seq_len",
+    "tokens_per_step", "global_batch", "world_size", "ffn_matrices", "peak_tflops",
+)  # fmt: skip
+PAUSE = {"checkpoint": "checkpoint", "eval": "evaluation"}
+
+
+def step_drop(reason: str) -> str:
+    """Return why a step does not count, in words."""
+    return STEP_DROPS.get(reason, plain(reason))
+
+
+def communicator_kind(name: str | None) -> str:
+    """Return what a communicator is for."""
+    return COMMUNICATOR_KIND.get(str(name), plain(str(name or "unknown")))
 
 
 def plain(name: str) -> str:
