@@ -153,7 +153,7 @@ def test_what_is_missing_from_a_job_is_named() -> None:
         "1 input could not be used: rank8.sqlite",
         "1 input holds no GPU work: cpu.sqlite",
         "not an SQLite file: it begins with zeros export it again",
-        "Rank 3 is claimed by 0003-a, 0003-b (env, filename)",
+        "Rank 3 is claimed by 0003-a, 0003-b (environment, file name)",
     ):
         assert part in text, part
 
