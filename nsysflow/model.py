@@ -91,6 +91,16 @@ STEP_DROPS = {
     "jit_or_load": "code is compiled or loaded",
 }
 
+COMMUNICATOR_KINDS = {
+    "tp": "tensor parallel",
+    "dp": "data parallel",
+    "fsdp": "sharded data parallel",
+    "pp": "pipeline link",
+    "ep": "expert parallel",
+    "cp": "context parallel",
+    "unknown": "of unknown kind",
+}
+
 PHASES = ("forward", "recompute", "backward", "optimizer", "other", "unknown")
 
 CATEGORIES = (

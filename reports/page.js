@@ -15,7 +15,7 @@ $("#theme").addEventListener("click", () => {
 });
 $("#print").addEventListener("click", () => print());
 let opened = [];
-addEventListener("beforeprint", () => { opened = $$("details.card:nth-of-type(-n+6):not([open])"); opened.forEach((d) => { d.open = true; }); });
+addEventListener("beforeprint", () => { opened = $$("details.card.pp:not([open])"); opened.forEach((d) => { d.open = true; }); });
 addEventListener("afterprint", () => opened.forEach((d) => { d.open = false; }));
 
 /* long tables begin folded */

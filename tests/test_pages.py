@@ -16,7 +16,7 @@ import pytest
 from nsysflow.render import render_index, render_rank
 from tests.support import documents
 from tests.support.browser import browser, url
-from tests.support.hard_documents import HOSTILE, hostile, hostile_job, huge
+from tests.support.hard_documents import HOSTILE, hostile, hostile_job, huge, wordy
 from tests.support.job_documents import job
 
 PAGES = {
@@ -27,6 +27,7 @@ PAGES = {
     "index-8": lambda: render_index(job(8)),
     "index-hostile": lambda: render_index(hostile_job()),
     "index-64": lambda: render_index(job(64)),
+    "rank-wordy": lambda: render_rank(wordy()),
 }
 
 AXE = """axe.run().then(r => r.violations.map(
@@ -175,7 +176,11 @@ def test_a_phone_never_scrolls_sideways(folder: Path, seen: Seen, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("rank-full", 6), ("rank-minimal", 6), ("index-8", 6), ("index-64", 6)]
+    ("name", "most"),
+    [
+        *(("rank-full", 6), ("rank-minimal", 6), ("rank-wordy", 6), ("rank-hostile", 6)),
+        *(("index-8", 6), ("index-64", 6)),
+    ],
 )
 def test_print_is_a_few_pages(folder: Path, seen: Seen, name: str, most: int) -> None:
     page = seen.open(folder / f"{name}.html")
@@ -183,6 +188,38 @@ def test_print_is_a_few_pages(folder: Path, seen: Seen, name: str, most: int) ->
     count = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
     assert 1 <= count <= most
     assert len(pdf) < 700_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        (".card", "#findings > .paper"),
+        ("#capture .warn li", "#capture .warn .paper"),
+        ("#checks li", "#checks .paper"),
+    ],
+)
+def test_what_paper_leaves_out_is_said(folder: Path, seen: Seen, rows: str, note: str) -> None:
+    page = seen.open(folder / "rank-wordy.html")
+    count = page.locator(rows).count()
+    assert page.locator(note).is_hidden()
+    page.emulate_media(media="print")
+    shown = sum(row.is_visible() for row in page.locator(rows).all())
+    assert 1 <= shown < count
+    assert page.inner_text(note).startswith(f"{count - shown} more ")
+
+
+def test_paper_opens_the_first_cards_only(folder: Path, seen: Seen) -> None:
+    """Bodies of cards fill sheets: the longer their texts, the fewer are open on paper."""
+    opened = {}
+    for name in ("rank-full", "rank-wordy"):
+        page = seen.open(folder / f"{name}.html")
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        cards = page.locator(".card").all()
+        opened[name] = [card.locator(".body").is_visible() for card in cards]
+    assert opened["rank-wordy"] == [True] + [False] * 59
+    assert sum(opened["rank-full"]) >= 3
+    assert opened["rank-full"] == sorted(opened["rank-full"], reverse=True)
 
 
 @pytest.mark.parametrize("seen", [{"color_scheme": "dark"}], indirect=True)

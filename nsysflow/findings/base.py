@@ -130,7 +130,7 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "confidence": _confidence(answer, lane),
         "n_steps": lane.kept,
         "window_ns": [kept[0]["start_ns"], kept[-1]["end_ns"]] if kept else None,
-        "evidence": list(answer.evidence),
+        "evidence": [_of_window(item, lane) for item in answer.evidence],
         "why": question.why,
         "fix": question.fix,
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
@@ -138,6 +138,15 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "experiment": question.experiment if advice else None,
         "capture_next": answer.capture or question.capture,
     }
+
+
+def _of_window(item: Any, lane: Lane) -> Any:  # noqa: ANN401 - a text, or a row with one
+    """Say of the capture what is said per step, where no steps were found."""
+    if lane.document["steps"]["source"] != "none":
+        return item
+    if isinstance(item, str):
+        return item.replace(" per step", " in the capture")
+    return {**item, "text": _of_window(item["text"], lane)}
 
 
 def _failed(question: Question, lane: Lane) -> Answer | None:

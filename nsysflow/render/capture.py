@@ -8,7 +8,7 @@ from typing import Any
 
 from nsysflow.render import units
 from nsysflow.render.sections import Document, State, section, state
-from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, RECOMPUTE_SOURCE, plain
+from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, RECOMPUTE_SOURCE, SECTION, plain
 
 _LOW_CONFIDENCE = 0.5
 # What a person calls the tables, what they are for, and the flag that records them.
@@ -225,7 +225,7 @@ def _silent(document: Document) -> list[tuple[str, State]]:
         value = document.get(name)
         why = state(section(document, name)) if not isinstance(value, list) else None
         if why:
-            found.append((plain(name).replace("api", "CUDA calls").replace("mfu", "MFU"), why))
+            found.append((SECTION.get(name) or plain(name).capitalize(), why))
     return found
 
 
@@ -267,7 +267,8 @@ def _data_loading(found: Mapping[str, Any]) -> str:
     shown = "; ".join(str(part) for part in evidence) if isinstance(evidence, list) else evidence
     return units.clean(
         f"{units.duration(found['per_step_ns'] or 0)} per step, "
-        f"in {units.some(found['steps_affected'], 'step')}." + (f" {shown}" if shown else "")
+        f"in {units.some(found['steps_affected'], 'step')}."
+        + (f" Seen as {shown}." if shown else "")
     )
 
 

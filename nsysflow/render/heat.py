@@ -81,7 +81,8 @@ def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) ->
     ]
     _, name = max((ns, name) for name, times in rows for ns in times)
     spoken = f"Lateness by rank and step; longest {units.duration(longest)} on {name}."
-    return replace(drawn, legend=(first, *more), spoken=spoken)
+    ticks = _ticks(drawn.columns, -(-len(late["steps"]) // drawn.columns), late["steps"])
+    return replace(drawn, legend=(first, *more), spoken=spoken, ticks=ticks)
 
 
 def _agree(series: Sequence[tuple[str, Sequence[int]]]) -> bool:
@@ -162,10 +163,12 @@ def _runs(cells: Sequence[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _ticks(width: int, size: int) -> tuple[tuple[str, str], ...]:
+def _ticks(width: int, size: int, steps: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
+    """Return where columns are named, by the numbers of their steps where those are known."""
     every = max(1, -(-width // 16))
     return tuple(
-        (f"{100 * (x + 0.5) / width:.2f}%", str(x * size + 1)) for x in range(0, width, every)
+        (f"{100 * (x + 0.5) / width:.2f}%", str(steps[x * size] if steps else x * size + 1))
+        for x in range(0, width, every)
     )
 
 

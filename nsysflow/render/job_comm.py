@@ -17,7 +17,7 @@ _LARGE_BYTES = 1_000_000
 _SLOW = 0.9
 
 
-def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
+def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]) -> Table | None:
     """Return the communicators by transfer, the largest 40."""
     if state(found):
         return None
@@ -34,7 +34,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
                 "kind": communicator_kind(group["kind"]),
                 "members": len(group["members"]),
                 "hosts": len(group["hosts"]),
-                "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"
+                "late": f"{rank_name(last['label'], names)}: last in {units.share(last['frac'])}"
                 if last
                 else None,
                 "late_ns": late["ns"] if late else None,

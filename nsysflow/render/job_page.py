@@ -42,7 +42,7 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "missing": job_sections.missing(result),
         "figures": _figures(result, period),
         "period_ns": period,
-        "unit": "step" if _stepped(ranks) else "window",
+        "unit": "step" if _stepped(result) else "window",
         "bar": _bar(ranks),
         "walk_state": state(walk),
         "walk": job_sections.walk(walk, _names(ranks)) if not state(walk) else None,
@@ -54,7 +54,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "heat_state": State("not drawn", no_picture),
         **job_ranks.context(ranks, result, limits),
         "communicators_state": state(section(result, "collectives")),
-        "communicators": job_comm.communicators(section(result, "collectives"), limits.rows),
+        "communicators": job_comm.communicators(
+            section(result, "collectives"), limits.rows, _names(ranks)
+        ),
         "clocks": job_comm.clocks(section(result, "alignment"), limits.rows),
         "alignment": section(result, "alignment"),
         "inputs": job_sections.inputs(result, limits.rows),
@@ -95,7 +97,7 @@ def _eyebrow(result: Document) -> list[str]:
     steps = sorted({rank["steps_kept"] for rank in ranks})
     if steps:
         kept = f"{steps[0]}–{steps[-1]} steps" if len(steps) > 1 else units.some(steps[0], "step")
-        parts.append(f"{kept} kept per rank" if _stepped(ranks) else "no steps, or one")
+        parts.append(f"{kept} kept per rank" if _stepped(result) else "one window per rank")
     return [units.clean(part) for part in parts]
 
 
@@ -111,14 +113,16 @@ def _verdict(result: Document) -> str:
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
         return _walk_verdict(walk, _straggler(result))
-    said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(ranks) else "the capture")
+    said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(result) else "the capture")
     if len(ranks) == 1:
         return said
     return f"Over {len(ranks)} ranks: {verdict.inside(said)}"
 
 
-def _stepped(ranks: Sequence[Mapping[str, Any]]) -> bool:
-    return all(rank["steps_kept"] > 1 for rank in ranks)
+def _stepped(result: Document) -> bool:
+    """Whether windows are steps: several of them, or those that the walk went through."""
+    walk = section(result, "walk")
+    return bool(walk.get("steps")) or all(rank["steps_kept"] > 1 for rank in result["ranks"])
 
 
 def _straggler(result: Document) -> str | None:
@@ -132,7 +136,7 @@ def _straggler(result: Document) -> str | None:
     gain = units.ratio(worst["gain_bound_ns_per_step"], section(result, "walk")["step_ns"])
     if gain < verdict.WORTH_NAMING:
         return None
-    who = worst["label"] if worst["rank"] is None else f"rank {worst['rank']}"
+    who = worst["label"] if worst["rank"] is None else f"rank\u00a0{worst['rank']}"
     return f"{who} makes the others wait, at most {units.share(gain)} of the step."
 
 
@@ -179,12 +183,12 @@ def _figures(result: Document, period: int) -> list[Figure]:
         second.append(f"{units.some(len(run['missing_ranks']), 'rank')} missing")
     what = (
         "median over ranks of their average step"
-        if _stepped(ranks)
+        if _stepped(result)
         else "median over ranks of the whole window"
     )
     return [
         Figure(
-            "Job step" if _stepped(ranks) else "Window",
+            "Job step" if _stepped(result) else "Window",
             number or "0",
             unit,
             f"{what}; {spread}",

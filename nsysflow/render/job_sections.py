@@ -14,6 +14,20 @@ from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
 
 _WALK_RANKS = 3
+_INPUT = (
+    Column("file", "File", "name"),
+    Column("status", "State"),
+    Column("stage", "Stage", wide=True),
+    Column("message", "What happened, and what to do", "long"),
+)
+# Why a rank is late, in words.
+LATE_CAUSE = {
+    "host": "its host takes longer",
+    "data": "its data take longer",
+    "slow compute": "the same kernels take longer",
+    "more work": "it runs more kernels",
+    "comm on another communicator": "it waits in another communicator",
+}
 
 
 def missing(result: Document) -> list[str]:
@@ -98,7 +112,7 @@ def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total),
         "table": _walk_table(sums, names, total),
-        "steps": units.numbers(found["steps"]),
+        "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}",
         "n": len(found["steps"]),
         "step_ns": total,
     }
@@ -145,7 +159,7 @@ def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
     }
     last |= {f"rank_{at}": sums.by_rank[x] for at, x in enumerate(sums.top)}
     note = "Per step. Wait is passed on to the rank that caused it."
-    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note)
+    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note, one_unit=True)
 
 
 def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]:
@@ -161,7 +175,7 @@ def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]
             "gain_share": units.share(units.ratio(row["gain_bound_ns_per_step"], period_ns)),
             "last": units.share(row["last_frac"]),
             "late": units.duration(row["median_late_ns"]),
-            "cause": units.clean(str(row["cause"] or "not known")),
+            "cause": units.clean(LATE_CAUSE.get(row["cause"]) or str(row["cause"] or "not known")),
             "evidence": _evidence(row["evidence"]),
         }
         for row in items(found)[:12]
@@ -183,12 +197,7 @@ def inputs(result: Document, limit: int) -> Table:
     return build(
         "t-inputs",
         "Inputs",
-        (
-            Column("file", "File", "name"),
-            Column("status", "State"),
-            Column("stage", "Stage", wide=True),
-            Column("message", "What happened, and what to do", "long"),
-        ),
+        _INPUT if any(row["message"] or row["stage"] for row in rows) else _INPUT[:2],
         [
             {
                 "file": row["file"],

@@ -41,11 +41,12 @@ STRIPES = (
     ("graph", "3.536", "-3.536", "g", ".78", "w"),
 )
 _CODE = re.compile(r"`([^`\n]{1,400})`")
-_KEY = re.compile(rf"(?<![\w.])({'|'.join(SETTING_KEYS)})(?!\w)")
+# Keys of the settings file, and options of a command line.
+_KEY = re.compile(rf"(?<![\w.-])({'|'.join(SETTING_KEYS)}|--[a-z][\w-]*(?:=[\w,%{{}}-]+)?)(?!\w)")
 
 
 def prose(text: str) -> Markup:
-    """Escape a text and set what stands between backquotes, and keys of settings, as code."""
+    """Escape a text and set what stands between backquotes, and keys and options, as code."""
     parts = _CODE.split(units.clean(text))
     return Markup("").join(
         Markup("<code>{}</code>").format(part) if at % 2 else _keys(part)
@@ -56,7 +57,7 @@ def prose(text: str) -> Markup:
 def _keys(text: str) -> Markup:
     parts = _KEY.split(text)
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        Markup('<code class="nb">{}</code>').format(part) if at % 2 else escape(part)
         for at, part in enumerate(parts)
     )
 
@@ -87,6 +88,7 @@ def _environment() -> Environment:
         prose=prose,
         data_json=data_json,
         clean=units.clean,
+        sentence=units.sentence,
         duration=units.duration,
         share=units.share,
         count=units.count,

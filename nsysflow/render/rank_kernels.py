@@ -129,7 +129,7 @@ def phases(document: Document, window: Window) -> Table | None:
     )
 
 
-def streams(document: Document, limit: int) -> Table | None:
+def streams(document: Document, window: Window, limit: int) -> Table | None:
     """Return the streams with what they mostly do."""
     found = section(document, "streams")
     if state(found):
@@ -145,12 +145,12 @@ def streams(document: Document, limit: int) -> Table | None:
             Column("stream", "Stream"),
             Column("context", "Context", wide=True),
             Column("role", "Role"),
-            Column("count", "Ops", "count"),
-            Column("busy_ns", "Busy", "ns"),
+            Column("count", f"Ops per {window.unit}", "count", per=window.n),
+            Column("busy_ns", "Busy", "ns", per=window.n),
             Column("busy_frac", "Busy share", "share"),
         ),
         rows,
-        note=rest_note(len(rows), found["total"], "stream"),
+        note=f"Per {window.unit}. {rest_note(len(rows), found['total'], 'stream')}",
     )
 
 

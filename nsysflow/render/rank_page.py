@@ -24,6 +24,8 @@ from nsysflow.render.sections import Document, State, Window, parts_of, section,
 from nsysflow.render.tables import Table
 from nsysflow.render.words import BUCKET
 
+_UNCLASSIFIED = 5
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -60,6 +62,7 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
     return {
         "document": document,
         "window": over,
+        "unit": over.unit,
         "title": lane_title(document),
         "label": units.clean(str(document["lane"]["label"])),
         "eyebrow": _eyebrow(document, over),
@@ -208,14 +211,14 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         "kernels": ("Top kernels", rank_kernels.kernels(document, over, rows), "kernels"),
         "classes": ("By class", rank_kernels.classes(document, over), "kernels"),
         "phases": ("By phase", rank_kernels.phases(document, over), "kernels"),
-        "streams": ("Streams", rank_kernels.streams(document, min(rows, 40)), "streams"),
+        "streams": ("Streams", rank_kernels.streams(document, over, min(rows, 40)), "streams"),
         "collectives": (
             "Collectives",
             rank_kernels.collectives(document, over, min(rows, 60)),
             "collectives",
         ),
         "syncs": ("Blocking calls", rank_host.syncs(document, over, min(rows, 50)), "syncs"),
-        "gaps": ("Longest gaps", rank_host.gaps(document, min(rows, 100)), "gaps"),
+        "gaps": ("Longest gaps", rank_host.gaps(document, over, min(rows, 100)), "gaps"),
         "memory": ("Memory operations", rank_host.memory(document, over), "memory"),
         "api": (
             "CUDA calls",
@@ -237,11 +240,12 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         },
         "unclassified": [
             {
-                "name": units.shorten(units.clean(row["name"]), 120),
+                "name": units.shorten(units.clean(row["name"]), 80),
                 "work": units.duration(row["work_ns"]),
             }
-            for row in unclassified[:20]
+            for row in unclassified[:_UNCLASSIFIED]
         ],
+        "unclassified_more": max(0, len(unclassified) - _UNCLASSIFIED),
         "overlap": section(document, "overlap"),
         "overlap_state": state(section(document, "overlap")),
     }

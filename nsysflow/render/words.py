@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from nsysflow.model import (
     BUCKETS,
+    COMMUNICATOR_KINDS,
     DEVICE_CAUSES,
     EXPOSED_COMM_PARTS,
     HOST_CAUSES,
@@ -189,6 +190,18 @@ RANK_SOURCE = {
 }
 
 
+# Sections whose own name does not read as words.
+SECTION = {
+    "syncs": "Blocking calls",
+    "memory": "Copies",
+    "nvtx": "NVTX ranges",
+    "api": "CUDA calls",
+    "os_calls": "OS calls",
+    "recompute": "Recomputation",
+    "efficiency": "Kernel efficiency",
+    "gpu_memory": "GPU memory",
+    "mfu": "MFU",
+}
 GPU_SOURCE = {
     "cuda_device": "the device table",
     "only_gpu": "the only GPU in the file",
@@ -198,14 +211,6 @@ RECOMPUTE_SOURCE = {
     "phases": "annotated phases",
     "nvtx": "annotated phases",
     "kernel_counts": "attention kernels counted",
-}
-COMMUNICATOR_KIND = {
-    "tp": "tensor parallel",
-    "dp": "data parallel",
-    "fsdp": "sharded data parallel",
-    "pp": "pipeline link",
-    "ep": "expert parallel",
-    "cp": "context parallel",
 }
 # Keys of nsysflow.toml that texts name; those without an underscore read as words.
 SETTING_KEYS = (
@@ -222,7 +227,9 @@ def step_drop(reason: str) -> str:
 
 def communicator_kind(name: str | None) -> str:
     """Return what a communicator is for."""
-    return COMMUNICATOR_KIND.get(str(name), plain(str(name or "unknown")))
+    if name is None or name == "unknown":
+        return "unknown"
+    return COMMUNICATOR_KINDS.get(str(name), plain(str(name)))
 
 
 def plain(name: str) -> str:
