@@ -274,4 +274,4 @@ def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str 
                 told = status != "ok" and row["why"]
                 detail = f"{row['title']}. {row['why']}" if told else row["title"]
                 return chip, f"{lead}{units.clean(units.shorten(detail))}"
-    return (None, "") if has_cards else ("not asked", "no analysis answers this yet")
+    return (None, "") if has_cards else ("not asked", "no question of this kind")

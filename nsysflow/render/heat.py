@@ -43,8 +43,13 @@ class Map:
     spoken: str
 
 
-def step_times(ranks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Map | None, str]:
-    """Return the map, or None and the sentence that says why there is none."""
+def step_times(
+    ranks: Sequence[Mapping[str, Any]], names: Sequence[str], steps: Sequence[int] = ()
+) -> tuple[Map | None, str]:
+    """Return the map, or None and the sentence that says why there is none.
+
+    ``steps`` are the numbers of the steps that all ranks have; of no use if ranks have more.
+    """
     series = [
         (name, rank["step_ns"]) for name, rank in zip(names, ranks, strict=True) if rank["step_ns"]
     ]
@@ -60,7 +65,10 @@ def step_times(ranks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tupl
     shown, rows = _grouped(series)
     middle = statistics.median_low([t for _, times in series for t in times])
     note += f"Each cell one step of one {rows}; the darker (by night the brighter), the longer."
-    return _map(shown, columns, middle, note), ""
+    drawn = _map(shown, columns, middle, note)
+    if len(steps) == columns:
+        drawn = replace(drawn, ticks=_ticks(drawn.columns, -(-columns // drawn.columns), steps))
+    return drawn, ""
 
 
 def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) -> Map | None:

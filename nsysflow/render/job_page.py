@@ -24,7 +24,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
     picture = heat.lateness(late, period, _names(ranks)) if late else None
     what, no_picture = "Lateness by rank and step", ""
     if picture is None:
-        picture, no_picture = heat.step_times(ranks, [job_ranks.name(rank) for rank in ranks])
+        picture, no_picture = heat.step_times(
+            ranks, [job_ranks.name(rank) for rank in ranks], walk.get("steps") or ()
+        )
         what = "Step time by rank and step"
     return {
         "document": result,
@@ -87,7 +89,7 @@ def _eyebrow(result: Document) -> list[str]:
     hosts = {rank["host"] for rank in ranks if rank["host"]}
     gpus = {rank["gpu_name"] or "GPU model not recorded" for rank in ranks}
     expected = run["ranks_expected"]
-    lanes = units.some(len(ranks), "rank") + (f" of {expected}" if expected else "")
+    lanes = units.some(len(ranks), "rank") + (f" of {units.count(expected)}" if expected else "")
     parts = [
         str(run["name"]),
         lanes,
@@ -172,10 +174,10 @@ def _figures(result: Document, period: int) -> list[Figure]:
     spread = units.spread(min(periods), max(periods)) if periods else ""
     number, _, unit = units.duration(period).rpartition(units.NARROW)
     usable = run["ranks_usable"]
-    of = f"of {run['ranks_expected']}" if run["ranks_expected"] else ""
+    of = f"of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
     failed = sum(row["status"] != "ok" for row in run["inputs"])
     second = (
-        [f"{failed} of {len(run['inputs'])} inputs not usable"]
+        [f"{units.count(failed)} of {units.some(len(run['inputs']), 'input')} not usable"]
         if failed
         else [f"{units.some(len(run['inputs']), 'input')}, all usable"]
     )

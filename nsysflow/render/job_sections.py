@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsysflow.model import BUCKETS
+from nsysflow.natural import natural_key
 from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
 from nsysflow.render.sections import Document, items
@@ -36,10 +37,11 @@ def missing(result: Document) -> list[str]:
     said = []
     if run["missing_ranks"]:
         count = len(run["missing_ranks"])
-        of = f" of {run['ranks_expected']}" if run["ranks_expected"] else ""
+        of = f" of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
         which = units.numbers(run["missing_ranks"])
         said.append(
-            f"{count}{of} ranks are not in this report: rank{'s' if count > 1 else ''} {which}."
+            f"{units.count(count)}{of} ranks are not in this report: "
+            f"rank{'s' if count > 1 else ''} {which}."
         )
     for status, what in (("failed", "could not be used"), ("no_gpu_work", "hold no GPU work")):
         files = [
@@ -192,7 +194,8 @@ def inputs(result: Document, limit: int) -> Table:
     order = {"failed": 0, "no_gpu_work": 1, "ok": 2}
     word = {"failed": "failed", "no_gpu_work": "no GPU work", "ok": "ok"}
     rows = sorted(
-        result["run"]["inputs"], key=lambda row: (order.get(row["status"], 0), row["file"])
+        result["run"]["inputs"],
+        key=lambda row: (order.get(row["status"], 0), natural_key(row["file"])),
     )
     return build(
         "t-inputs",
@@ -204,7 +207,7 @@ def inputs(result: Document, limit: int) -> Table:
                 "status": Cell(word.get(row["status"], row["status"]), csv=row["status"]),
                 "stage": row["stage"] or "",
                 "message": units.shorten(
-                    " ".join(str(part) for part in (row["message"], row["hint"]) if part), 400
+                    "; ".join(str(part) for part in (row["message"], row["hint"]) if part), 400
                 ),
             }
             for row in rows[: max(limit, 60) if len(rows) <= 2_048 else 400]  # noqa: PLR2004

@@ -104,7 +104,8 @@ def _eyebrow(document: Document, over: Window) -> list[str]:
         gpu.get("name") or "GPU model not recorded",
     ]
     if over.unit == "step":
-        parts.append(f"{over.which}, {over.n} of {len(steps['items'])} kept")
+        kept, of = units.count(over.n), units.count(len(steps["items"]))
+        parts.append(f"{over.which}, {kept} of {of} kept")
     else:
         parts.append("whole capture")
     when = taken.get("utc_start_ns")
@@ -154,7 +155,8 @@ def _step_figure(document: Document, over: Window) -> Figure:
         )
     kept = [item["end_ns"] - item["start_ns"] for item in steps["items"] if item["kept"]]
     median = steps["median_ns"] if steps["median_ns"] is not None else over.period_ns
-    second = f"median, n {over.n}; {units.spread(min(kept or [median]), max(kept or [median]))}"
+    spread = units.spread(min(kept or [median]), max(kept or [median]))
+    second = f"median, n {units.count(over.n)}; {spread}"
     return _figure("Step time", units.duration(median), second, "step")
 
 
@@ -241,7 +243,7 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         "unclassified": [
             {
                 "name": units.shorten(units.clean(row["name"]), 80),
-                "work": units.duration(row["work_ns"]),
+                "work": f"{units.duration(round(row['work_ns'] / over.n))} per {over.unit}",
             }
             for row in unclassified[:_UNCLASSIFIED]
         ],
