@@ -165,3 +165,19 @@ def test_produced_pages_show_words(tmp_path: Path) -> None:
     lanes: list[dict[str, Any]] = list(made.lanes.values())
     pages = [render_index(made.result, lanes), *map(render_rank, lanes)]
     assert set().union(*map(codes, pages)) == set()
+
+
+def test_a_job_without_steps_speaks_of_captures() -> None:
+    """Where no rank has steps the walk goes over captures, and no figure is called a step's."""
+    result = job(2)
+    for rank in result["ranks"]:
+        rank["steps_kept"] = 1
+    result["walk"]["steps"] = [0]
+    none = {**documents.minimal(), "steps": {**documents.minimal()["steps"], "source": "none"}}
+    without = " ".join(Visible(render_index(result, [none, none])).texts)
+    assert "whole captures" in without
+    assert "Job step" not in without
+    assert "at most, per capture" in without
+    found = " ".join(Visible(render_index(result, [documents.full(0), documents.full(1)])).texts)
+    assert "Job step" in found
+    assert "n 1, step 0" in found

@@ -328,6 +328,7 @@ def test_tables_are_used_by_keyboard_alone(folder: Path, seen: Seen) -> None:
 
 def test_a_copied_name_is_whole_where_the_cell_is_cut(folder: Path, seen: Seen) -> None:
     page = seen.open(folder / "rank-hostile.html")
+    page.click("button.all[aria-controls=t-kernels]")
     name = page.locator("#t-kernels code.kname[title]", has_text="very_long").first
     full = name.get_attribute("title")
     assert name.evaluate("e => e.scrollWidth > e.clientWidth")

@@ -123,7 +123,8 @@ def _merged(finding: Document, status: str) -> Document:
 
 def _evidence(finding: Document, name: object) -> list[Any]:
     texts = [e if isinstance(e, str) else e["text"] for e in finding["evidence"][:MOST_EVIDENCE]]
-    return [f"rank {name}: {text}" for text in texts]
+    who = f"rank {name}" if isinstance(name, int) else name
+    return [f"{who}: {text}" for text in texts]
 
 
 def _name(lane: Document) -> int | str:

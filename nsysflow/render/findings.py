@@ -220,7 +220,7 @@ def _ranks(ranks: Sequence[object]) -> str:
     if all(isinstance(rank, int) for rank in ranks):
         text = units.numbers([int(str(rank)) for rank in ranks])
     else:
-        text = ", ".join(units.clean(str(rank)) for rank in ranks)
+        return ", ".join(units.clean(str(rank)) for rank in ranks)
     return f"rank{'s' if len(ranks) > 1 else ''} {text}"
 
 

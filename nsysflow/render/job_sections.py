@@ -104,7 +104,9 @@ def _sums(found: Mapping[str, Any]) -> _Walk:
     )
 
 
-def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def walk(
+    found: Mapping[str, Any], names: Mapping[str, str], *, stepped: bool = True
+) -> dict[str, Any]:
     """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
     sums, total = _sums(found), found["step_ns"]
     parts = [Part(cause(key), ns) for key, ns in sums.by_cause.items()]
@@ -113,8 +115,10 @@ def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total),
-        "table": _walk_table(sums, names, total),
-        "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}",
+        "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
+        "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
+        if stepped
+        else "whole captures",
         "n": len(found["steps"]),
         "step_ns": total,
     }
@@ -135,12 +139,12 @@ def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
     return [*parts, Part(Word(text, text, "wr3"), rest)]
 
 
-def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
+def _walk_table(sums: _Walk, names: Mapping[str, str], total: int, unit: str) -> Table:
     columns = [Column("cause", "Cause")]
     columns += [Column(f"rank_{at}", rank_name(x, names), "ns") for at, x in enumerate(sums.top)]
     if sums.rest:
         columns.append(Column("others", f"{len(sums.rest)} other ranks", "ns"))
-    columns += [Column("ns", "Sum", "ns"), Column("share", "Of step", "share")]
+    columns += [Column("ns", "Sum", "ns"), Column("share", f"Of {unit}", "share")]
     rows: list[dict[Any, Any]] = []
     for key, ns in sums.by_cause.items():
         word = cause(key)
@@ -153,14 +157,14 @@ def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
         row |= {f"rank_{at}": sums.both.get((key, x), 0) for at, x in enumerate(sums.top)}
         rows.append(row)
     last: dict[Any, Any] = {
-        "cause": Cell("Job step, sums exactly", csv="step_ns"),
+        "cause": Cell(f"Job’s {unit}, sums exactly", csv="step_ns"),
         "others": sum(sums.by_rank[label] for label in sums.rest),
         "ns": total,
         "share": 1.0,
         Of.LEVEL: "tot",
     }
     last |= {f"rank_{at}": sums.by_rank[x] for at, x in enumerate(sums.top)}
-    note = "Per step. Wait is passed on to the rank that caused it."
+    note = f"Per {unit}. Wait is passed on to the rank that caused it."
     return build("t-walk", "Cause by rank", columns, [*rows, last], note=note, one_unit=True)
 
 
