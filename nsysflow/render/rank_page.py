@@ -242,7 +242,7 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         },
         "unclassified": [
             {
-                "name": units.shorten(units.clean(row["name"]), 80),
+                "name": units.shorten(units.clean(row["name"]), 60),
                 "work": f"{units.duration(round(row['work_ns'] / over.n))} per {over.unit}",
             }
             for row in unclassified[:_UNCLASSIFIED]
