@@ -75,6 +75,32 @@ EXPOSED_COMM_PARTS = (
     "pipeline_bubble",
 )
 
+# Why a step does not count, in the words of the pages.
+STEP_DROPS = {
+    "partial": "cut off by the capture",
+    "open": "its range never ends",
+    "no device work": "no device work",
+    "outside the chosen time": "outside the chosen time",
+    "leading_gap_unseen": "the idle time before its first kernel was not captured",
+    "fragment": "less than half a usual step",
+    "checkpoint": "a checkpoint is written",
+    "eval": "an evaluation runs",
+    "profiler": "the profiler starts, stops or flushes",
+    "nccl_init": "communicators are set up",
+    "graph_capture": "a CUDA graph is captured",
+    "jit_or_load": "code is compiled or loaded",
+}
+
+COMMUNICATOR_KINDS = {
+    "tp": "tensor parallel",
+    "dp": "data parallel",
+    "fsdp": "sharded data parallel",
+    "pp": "pipeline link",
+    "ep": "expert parallel",
+    "cp": "context parallel",
+    "unknown": "of unknown kind",
+}
+
 PHASES = ("forward", "recompute", "backward", "optimizer", "other", "unknown")
 
 CATEGORIES = (

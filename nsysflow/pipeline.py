@@ -146,10 +146,16 @@ def draw(out: OutDir, plan: Plan) -> Path:
             if outcome.error is not None:
                 plan.console.traceback(outcome.trace or "")
                 raise NsysflowError(f"{rows[position]['page']}: {outcome.error}")
-    captures = [{"capture": tasks.load(out.path / row["result"])["capture"]} for row in rows]
-    outdir.write_text(out.path / "index.html", render.render_index(result, captures))
+    ranks = [_brief(tasks.load(out.path / row["result"])) for row in rows]
+    outdir.write_text(out.path / "index.html", render.render_index(result, ranks))
     out.keep_only([row["page"] for row in rows], ["rank-*.html"])
     return out.path / "index.html"
+
+
+def _brief(document: dict[str, Any]) -> dict[str, Any]:
+    """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
+    steps = {name: document["steps"].get(name) for name in ("status", "source")}
+    return {"capture": document["capture"], "steps": steps}
 
 
 def _table(out: OutDir, plan: Plan, made: Record) -> rank.RankTable:

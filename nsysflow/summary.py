@@ -7,6 +7,8 @@ from typing import Any
 
 from nsysflow.console import aligned, plain
 
+# From here on whole milliseconds are three digits.
+WHOLE_MS = 100
 TOP = 5
 _HEADER = ("label", "file", "process", "host", "GPU", "rank", "found by")
 Document = Mapping[str, Any]
@@ -79,10 +81,16 @@ def _findings(result: Document) -> list[str]:
     return [f"{title} [{', '.join(labels)}]" for title, labels in list(lanes.items())[:TOP]]
 
 
+def _ms(ns: int) -> str:
+    """Write three digits, and thousands in full."""
+    ms = ns / 1e6
+    return f"{ms:.3g}" if ms < WHOLE_MS else f"{ms:,.0f}"
+
+
 def _sentence(finding: Document) -> str:
     ranks = ", ".join(str(rank) for rank in finding.get("ranks") or [])
     bound = finding["bound_ns_per_step"]
-    saving = "" if bound is None else f" (at most {bound / 1e6:.3g} ms per step)"
+    saving = "" if bound is None else f" (at most {_ms(bound)} ms per step)"
     return f"{finding['title']}{saving}{f' [{ranks}]' if ranks else ''}"
 
 

@@ -15,7 +15,7 @@ $("#theme").addEventListener("click", () => {
 });
 $("#print").addEventListener("click", () => print());
 let opened = [];
-addEventListener("beforeprint", () => { opened = $$("details.card:nth-of-type(-n+6):not([open])"); opened.forEach((d) => { d.open = true; }); });
+addEventListener("beforeprint", () => { opened = $$("details.card.pp:not([open])"); opened.forEach((d) => { d.open = true; }); });
 addEventListener("afterprint", () => opened.forEach((d) => { d.open = false; }));
 
 /* long tables begin folded */
@@ -38,10 +38,13 @@ const openTarget = () => {
   if (!target) return;
   const table = target.closest("table.short");
   if (table) unfold(table);
+  if (target.hidden) { const f = $("input.filter", target.closest(".blk")); f.value = ""; f.dispatchEvent(new Event("input")); }
   for (let d = target.closest("details"); d; d = d.parentElement.closest("details")) d.open = true;
   target.scrollIntoView();
 };
 addEventListener("hashchange", openTarget);
+/* the same link again changes no hash, yet what it opens may have been closed meanwhile */
+D.addEventListener("click", (e) => { const a = e.target.closest("a[href^='#']"); if (a && a.getAttribute("href") === location.hash) openTarget(); });
 openTarget();
 
 /* terms show their glossary entry */

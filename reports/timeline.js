@@ -4,6 +4,7 @@ const source = $("#tl-data");
 if (!source) return;
 const T = JSON.parse(source.textContent);
 const P = $("#tlp"), plot = $("#plot"), axis = $("#ax"), words = $("#nv"), detail = $("#tldet"), selected = $("#selr");
+const WHOLE = $("[data-tl=\"0\"]").textContent.toLowerCase();
 const HINT = "Hover or click a mark. Click pins it; drag pans; Ctrl+wheel zooms; n and p walk the gaps.";
 const HEIGHT = T.top[T.top.length - 1] + T.high[T.high.length - 1] + 6;
 const BUCKETS = ["compute", "overlap", "comm", "mem", "graph", "idle"];
@@ -26,7 +27,7 @@ const time = (value) => {
   const ns = value * S.unit;
   if (ns === 0) return "0";
   if (ns >= 1e10) return (ns / 1e9).toFixed(1) + "\u202fs";
-  if (ns >= 9995e3) return (ns / 1e6).toFixed(1) + "\u202fms";
+  if (ns >= 9995e3) return (ns / 1e6).toFixed(1).replace(/\B(?=(\d{3})+\.)/, ",") + "\u202fms";
   if (ns >= 999500) return (ns / 1e6).toFixed(2) + "\u202fms";
   return ns >= 9950 ? Math.round(ns / 1e3) + "\u202fµs" : (ns / 1e3).toFixed(1) + "\u202fµs";
 };
@@ -68,7 +69,7 @@ const ribbon = (width, px) => {
   }
   for (const c in by) plot.append(el("path", { class: T.css[c] + " rib", d: by[c].join("") }));
 };
-const ON = { compute: "t-compute", overlap: "t-overlap", comm: "t-comm", mem: "t-mem", "h-sync": "t-host" };
+const ON = { compute: "t-compute", overlap: "t-overlap", comm: "t-comm", mem: "t-mem", "h-sync": "t-host", "h-range": "t-range" };
 const label = (mark) => (mark[3] >= 0 ? T.names[mark[3]] : T.words[mark[2]]);
 const write = (width, k) => {
   empty(words);
@@ -107,7 +108,7 @@ const apply = () => {
   $("#miniwin").setAttribute("width", 100 * width / S.dur + "%");
   ticks(width, px);
   write(width, k);
-  $("#tlwin").textContent = width >= S.dur ? "whole step, " + time(S.dur) : time(t0) + " – " + time(t1) + " (" + time(width) + ")";
+  $("#tlwin").textContent = width >= S.dur ? WHOLE + ", " + time(S.dur) : time(t0) + " – " + time(t1) + " (" + time(width) + ")";
   if (!pin) { selected.setAttribute("display", "none"); return; }
   selected.setAttribute("x", 100 * (pin[0] - t0) / width + "%");
   selected.setAttribute("width", Math.max(.15, 100 * pin[1] / width) + "%");
@@ -122,7 +123,8 @@ const view = (a, b) => {
 };
 const zoom = (f, at = .5) => { const w = t1 - t0, c = t0 + w * at; view(c - w * f * at, c + w * f * (1 - at)); };
 const pan = (f) => { const w = t1 - t0; view(t0 + w * f, t1 + w * f); };
-const say = (m) => label(m) + (m[4] > 1 ? ` · ${m[4]} of them, ${Math.round(100 * m[5])}\u202f% busy, binned` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
+const kind = (m) => (m[3] >= 0 && T.words[m[2]] !== label(m) ? " · " + T.words[m[2]] : "");
+const say = (m) => label(m) + kind(m) + (m[4] > 1 ? ` · ${m[4]} of them, ${Math.round(100 * m[5])}\u202f% busy, binned` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
 const pinMark = (mark, go) => {
   pin = mark; detail.textContent = say(mark);
   if (!go) { apply(); return; }

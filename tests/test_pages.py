@@ -16,7 +16,7 @@ import pytest
 from nsysflow.render import render_index, render_rank
 from tests.support import documents
 from tests.support.browser import browser, url
-from tests.support.hard_documents import HOSTILE, hostile, hostile_job, huge
+from tests.support.hard_documents import HOSTILE, hostile, hostile_job, huge, wordy
 from tests.support.job_documents import job
 
 PAGES = {
@@ -27,6 +27,7 @@ PAGES = {
     "index-8": lambda: render_index(job(8)),
     "index-hostile": lambda: render_index(hostile_job()),
     "index-64": lambda: render_index(job(64)),
+    "rank-wordy": lambda: render_rank(wordy()),
 }
 
 AXE = """axe.run().then(r => r.violations.map(
@@ -175,7 +176,11 @@ def test_a_phone_never_scrolls_sideways(folder: Path, seen: Seen, name: str) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "most"), [("rank-full", 6), ("rank-minimal", 6), ("index-8", 6), ("index-64", 6)]
+    ("name", "most"),
+    [
+        *(("rank-full", 6), ("rank-minimal", 6), ("rank-wordy", 6), ("rank-hostile", 6)),
+        *(("index-8", 6), ("index-64", 6)),
+    ],
 )
 def test_print_is_a_few_pages(folder: Path, seen: Seen, name: str, most: int) -> None:
     page = seen.open(folder / f"{name}.html")
@@ -183,6 +188,38 @@ def test_print_is_a_few_pages(folder: Path, seen: Seen, name: str, most: int) ->
     count = len(re.findall(rb"/Type\s*/Page[^s]", pdf))
     assert 1 <= count <= most
     assert len(pdf) < 700_000
+
+
+@pytest.mark.parametrize(
+    ("rows", "note"),
+    [
+        (".card", "#findings > .paper"),
+        ("#capture .warn li", "#capture .warn .paper"),
+        ("#checks li", "#checks .paper"),
+    ],
+)
+def test_what_paper_leaves_out_is_said(folder: Path, seen: Seen, rows: str, note: str) -> None:
+    page = seen.open(folder / "rank-wordy.html")
+    count = page.locator(rows).count()
+    assert page.locator(note).is_hidden()
+    page.emulate_media(media="print")
+    shown = sum(row.is_visible() for row in page.locator(rows).all())
+    assert 1 <= shown < count
+    assert page.inner_text(note).startswith(f"{count - shown} more ")
+
+
+def test_paper_opens_the_first_cards_only(folder: Path, seen: Seen) -> None:
+    """Bodies of cards fill sheets: the longer their texts, the fewer are open on paper."""
+    opened = {}
+    for name in ("rank-full", "rank-wordy"):
+        page = seen.open(folder / f"{name}.html")
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        cards = page.locator(".card").all()
+        opened[name] = [card.locator(".body").is_visible() for card in cards]
+    assert opened["rank-wordy"] == [True] + [False] * 59
+    assert sum(opened["rank-full"]) >= 3
+    assert opened["rank-full"] == sorted(opened["rank-full"], reverse=True)
 
 
 @pytest.mark.parametrize("seen", [{"color_scheme": "dark"}], indirect=True)
@@ -247,6 +284,82 @@ def test_a_long_table_begins_folded_and_opens_by_button_filter_and_link(
     page.wait_for_function("!document.getElementById('t-gaps').classList.contains('short')")
     assert last.is_visible()
     assert seen.said == []
+
+
+def tab_to(page: Any, selector: str, most: int = 400) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("s => document.activeElement.matches(s)", selector):
+            return
+    raise AssertionError(f"Tab never reaches {selector}")
+
+
+def test_tables_are_used_by_keyboard_alone(folder: Path, seen: Seen) -> None:
+    """Sort, unfold, filter and export without a pointer, in the order in which Tab goes."""
+    page = seen.open(folder / "rank-hostile.html", "#kernels")
+    rows = page.locator("#t-kernels tbody tr")
+    page.locator("#kernels h2").evaluate("e => { e.tabIndex = -1; e.focus(); }")
+    tab_to(page, "#kernels input.filter", 3)
+    page.keyboard.type("KERNEL_WITH_NO_SUCH_NAME")
+    assert page.locator("#t-kernels tbody tr:visible").count() == 0
+    assert page.locator("#kernels .fcount").first.inner_text() == f"0 of {rows.count()} rows"
+    page.keyboard.press("Escape")
+    assert page.input_value("#kernels input.filter >> nth=0") == ""
+    assert page.locator("#t-kernels tbody tr:visible").count() == rows.count()
+    with page.expect_download() as download:
+        tab_to(page, "#kernels button.csv", 2)
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename == "t-kernels.csv"
+    tab_to(page, "#t-kernels th button", 3)
+    head = page.locator("#t-kernels thead th").first
+    page.keyboard.press("Space")
+    assert head.get_attribute("aria-sort") == "ascending"
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    page.locator("#t-api").evaluate("e => e.closest('details').querySelector('summary').focus()")
+    page.keyboard.press("Enter")
+    assert page.locator("#t-api").is_visible()
+    tab_to(page, "button.all[aria-controls=t-api]", 30)
+    page.keyboard.press("Enter")
+    assert page.locator("#t-api tbody tr:visible").count() == len(HOSTILE)
+    assert seen.said == []
+
+
+def test_a_copied_name_is_whole_where_the_cell_is_cut(folder: Path, seen: Seen) -> None:
+    page = seen.open(folder / "rank-hostile.html")
+    page.click("button.all[aria-controls=t-kernels]")
+    name = page.locator("#t-kernels code.kname[title]", has_text="very_long").first
+    full = name.get_attribute("title")
+    assert name.evaluate("e => e.scrollWidth > e.clientWidth")
+    copied = name.evaluate(
+        "e => { getSelection().selectAllChildren(e); return `${getSelection()}`; }"
+    )
+    assert copied == full
+    assert len(full) > 48
+
+
+def test_a_link_into_a_filtered_table_shows_its_row(folder: Path, seen: Seen) -> None:
+    page = seen.open(folder / "rank-full.html")
+    row = page.locator("#t-kernels tbody tr").nth(5)
+    row.evaluate("e => { e.id = 'aim'; }")
+    page.fill("#kernels input.filter >> nth=0", "no kernel is called so")
+    assert row.is_hidden()
+    page.evaluate("location.hash = 'aim'")
+    page.wait_for_function("!document.getElementById('aim').hidden")
+    assert row.is_visible()
+    assert page.input_value("#kernels input.filter >> nth=0") == ""
+
+
+def test_the_same_link_opens_a_card_again(folder: Path, seen: Seen) -> None:
+    page = seen.open(folder / "rank-full.html")
+    link, card = page.locator(".first a").nth(2), page.locator(".card").nth(2)
+    link.click()
+    assert card.get_attribute("open") is not None
+    card.locator("summary").click()
+    assert card.get_attribute("open") is None
+    link.click()
+    assert card.get_attribute("open") is not None
 
 
 def read_csv(page: Any, table: str) -> list[dict[str, str]]:

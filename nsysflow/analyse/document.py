@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 MOST_STEPS = 10_000
 MOST = {"gaps": MOST_GAPS}
-NOT_BUILT: Section = {"status": "not_applicable", "reason": "not built yet"}
+NOT_MEASURED: Section = {
+    "status": "not_applicable",
+    "reason": "how well single kernels use the GPU is not measured",
+}
 
 
 def rank_document(
@@ -45,7 +48,7 @@ def rank_document(
         "buckets": {"window_ns": facts.window_ns} | {b: facts.total(b) for b in BUCKETS},
         **causes.sections(work, facts),
         **_sections(work, lane, capture, facts),
-        **_not_built(),
+        **_not_measured(),
         "amortised": list(facts.steps.amortised),
         "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
@@ -204,8 +207,8 @@ def _params(lane: Lane, facts: Facts) -> dict[str, Any]:
     }
 
 
-def _not_built() -> dict[str, Any]:
+def _not_measured() -> dict[str, Any]:
     return {
-        "efficiency": NOT_BUILT,
+        "efficiency": NOT_MEASURED,
         "findings": [],
     }

@@ -16,6 +16,7 @@ from nsysflow.analyse.lane import lane_folder
 from nsysflow.analyse.stored import Stored
 from nsysflow.job import bubble
 from nsysflow.job.clocks import Capture
+from nsysflow.job.drawn import split_timeline
 from nsysflow.job.findings import job_findings
 from nsysflow.job.lanes import job_lane
 from nsysflow.job.sections import across
@@ -154,7 +155,10 @@ def _across(
             world = (captures[traces.index(lane.trace)].get("rank_evidence") or {}).get(
                 "world_size"
             )
-            compose(document, lane_share(found, place[lane.label], moved), settings, world)
+            at = place[lane.label]
+            compose(document, lane_share(found, at, moved), settings, world)
+            if split_timeline(document["timeline"], found, at):
+                document.replace("timeline")
         files.write(lane, document.text())
         light.append(_lighter(document))
     judged = across(found, clocks, moved, _missing(table))

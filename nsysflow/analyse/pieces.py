@@ -6,6 +6,7 @@
                    they exposed: (step, start_ns, end_ns, bucket, cause, ns)
 ``lane_step``      the kept steps by bucket and cause, exposed communication apart:
                    (step, bucket, cause, ns)
+``timeline_collective``  which collectives the marks of the timeline are
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
 
-TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step")
+TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step", "timeline_collective")
 # Shorter stretches are turn-arounds between kernels: no rank waits there for another.
 LEAST_CUT_NS = 2_000
 _PLAIN = tuple(bucket for bucket in BUCKETS if bucket not in ("exposed_comm", "idle"))

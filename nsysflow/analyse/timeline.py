@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.timeline_marks import Drawn, draw_step
 from nsysflow.analyse.timeline_rows import put_rows
@@ -11,7 +13,7 @@ from nsysflow.analyse.timeline_steps import Shown, choose_shown
 from nsysflow.analyse.windows import Window
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses.base import Section
-from nsysflow.model import BUCKETS, IDLE_CAUSES
+from nsysflow.model import BUCKETS, IDLE_CAUSES, STEP_DROPS
 
 # A mark takes some 20 bytes of the page, which shall stay below 500 kB: a quarter is for them.
 MOST_MARKS = 7_000
@@ -37,18 +39,30 @@ CLASSES = (
     "tensor", "kernel", "graph", "hidden", "transfer", "wait", "host_late", "unsplit", "bubble",
     "comm", "copy", "launch", "blocking", "call", "range", *BUCKETS, *IDLE_CAUSES,
 )  # fmt: skip
+COLLECTIVE = {
+    "step": "int32",
+    "row": "int32",
+    "op_no": "int64",
+    "start_ns": "int64",
+    "dur_ns": "int64",
+}
 _CLASS = {name: place for place, name in enumerate(CLASSES)}
 
 
 def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) -> Section:
-    """Return ``timeline``: the steps worth a look, of the first ``listed``, and those ``named``."""
+    """Return ``timeline``: the steps worth a look, of the first ``listed``, and those ``named``.
+
+    Leaves ``timeline_collective`` in the workspace: what the job needs to split collectives.
+    """
     shown = choose_shown(facts.steps, listed, named)
     if not shown.windows:
+        work.put("timeline_collective", [], COLLECTIVE)
         reason = f"no kept step is among the first {listed}"
         return {"status": "not_applicable", "reason": reason}
     lines, main = put_rows(work, facts, shown.windows)
     asked = len(set(named)) - len(shown.unknown) - len(shown.dropped)
     drawn, left_out = _draw(work, shown, main, asked)
+    work.keep("timeline_collective", pa.concat_tables([each.collectives for each in drawn]))
     names, place = _names(drawn)
     return {
         "status": "ok",
@@ -152,7 +166,9 @@ def _note(shown: Shown, left_out: Sequence[Window]) -> str | None:
     if shown.unknown:
         parts.append(f"no step has the number {_listed([str(n) for n in shown.unknown])}")
     for number, reason in shown.dropped[:MOST_LISTED]:
-        parts.append(f"step {number} is not shown: it was dropped ({reason})")
+        parts.append(
+            f"step {number} is not shown: it was dropped ({STEP_DROPS.get(reason, reason)})"
+        )
     if left_out:
         numbers = [str(w.index if w.number is None else w.number) for w in left_out]
         parts.append(f"steps left out to keep the timeline small: {_listed(numbers)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pyarrow as pa
+
 from nsysflow.analyse.windows import Window
 from nsysflow.analyse.workspace import Row, Workspace
 
@@ -14,8 +16,8 @@ LEAST_GAP_NS = 20_000
 LONGEST_COLLECTIVES = 2_000
 
 PIECES = (
-    "timeline_work", "timeline_state", "timeline_idle", "timeline_call", "timeline_host_range",
-    "timeline_phase", "timeline_piece",
+    "timeline_comm", "timeline_work", "timeline_state", "timeline_idle", "timeline_call",
+    "timeline_host_range", "timeline_phase", "timeline_piece",
 )  # fmt: skip
 
 
@@ -24,12 +26,14 @@ class Drawn:
     """The marks of one step, times from the window's start, and the texts of their names.
 
     A mark has ``row``, ``class``, ``name``, ``start_ns``, ``dur_ns``, ``n`` and ``covered_ns``.
+    ``collectives`` says which collectives the marks of exposed communication are.
     """
 
     window: Window
     bin_ns: int
     marks: list[Row]
     texts: dict[int, str]
+    collectives: pa.Table
 
 
 def draw_step(
@@ -53,7 +57,8 @@ def draw_step(
         work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
     texts = {row["name"]: row["text"] for row in work.rows("timeline_text", "stages")}
     found = work.rows("timeline_drawn", "stages", from_ns=window.start_ns)
-    return Drawn(window, bin_ns, found, texts)
+    mine = work.arrow("timeline_collective", from_ns=window.start_ns, step=window.index)
+    return Drawn(window, bin_ns, found, texts, mine)
 
 
 def _gather(work: Workspace, window: Window, main: int) -> None:

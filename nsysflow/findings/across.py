@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsysflow.findings.base import Answer, Lane, Question, unavailable
+from nsysflow.findings.base import Answer, Lane, Question, plain, unavailable
 
 CAPTURE = "--trace=cuda,nvtx,nccl on all ranks, the same steps on each"
 NOTABLE = 0.02
@@ -17,7 +17,7 @@ def _waits(lane: Lane) -> Answer:
         return unavailable(reason, CAPTURE)
     evidence = [
         {
-            "text": f"{row['op']}: {lane.per_step(row['wait_ns'])} of waiting and "
+            "text": f"{plain(row['op'])}: {lane.per_step(row['wait_ns'])} of waiting and "
             f"{lane.per_step(row['transfer_ns'])} of transfer per step, hidden parts included",
             "table": "collectives",
         }

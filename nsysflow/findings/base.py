@@ -13,6 +13,15 @@ Document = Mapping[str, Any]
 
 FEW_STEPS = 5
 TRUSTED_STEPS = 0.5
+COPIES = {
+    "h2d": "host to device",
+    "d2h": "device to host",
+    "d2d": "within the device",
+    "p2p": "device to device",
+    "h2h": "host to host",
+    "uvm_h2d": "unified memory to the device",
+    "uvm_d2h": "unified memory to the host",
+}
 
 
 @dataclass(frozen=True)
@@ -121,7 +130,7 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "confidence": _confidence(answer, lane),
         "n_steps": lane.kept,
         "window_ns": [kept[0]["start_ns"], kept[-1]["end_ns"]] if kept else None,
-        "evidence": list(answer.evidence),
+        "evidence": [_of_window(item, lane) for item in answer.evidence],
         "why": question.why,
         "fix": question.fix,
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
@@ -131,10 +140,19 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
     }
 
 
+def _of_window(item: Any, lane: Lane) -> Any:  # noqa: ANN401 - a text, or a row with one
+    """Say of the capture what is said per step, where no steps were found."""
+    if lane.document["steps"]["source"] != "none":
+        return item
+    if isinstance(item, str):
+        return item.replace(" per step", " in the capture")
+    return {**item, "text": _of_window(item["text"], lane)}
+
+
 def _failed(question: Question, lane: Lane) -> Answer | None:
     for name in question.needs:
         if lane.section(name)["status"] == "error":
-            reason = f"the section {name} failed: {lane.section(name)['reason']}"
+            reason = f"the section on {plain(name)} failed: {lane.section(name)['reason']}"
             return Answer(status="error", reason=reason)
     return None
 
@@ -163,6 +181,18 @@ def _confidence(answer: Answer, lane: Lane) -> str:
 def unavailable(reason: str, capture: str) -> Answer:
     """Return the answer of a question that could not be looked at."""
     return Answer(status="unavailable", reason=reason, capture=capture)
+
+
+def plain(name: str | None) -> str:
+    """Write a word of a closed vocabulary as prose."""
+    text = str(name or "")
+    return COPIES.get(text) or text.replace("_", " ")
+
+
+def code(name: object) -> str:
+    """Mark a name from the trace, so that it is told from the words around it."""
+    text = str(name).replace("`", "'")
+    return f"`{text}`" if text else text
 
 
 def time_text(ns: int) -> str:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from nsysflow.findings.base import Answer, Lane, Question, bytes_text, time_text, unavailable
+from nsysflow.findings.base import (
+    Answer,
+    Lane,
+    Question,
+    bytes_text,
+    code,
+    plain,
+    time_text,
+    unavailable,
+)
 
 MOST_EVIDENCE = 3
 SLOW_HOST = 1.0
@@ -28,12 +37,14 @@ def _sync(lane: Lane) -> Answer:
 def _sync_text(lane: Lane, row: Mapping[str, Any]) -> str:
     copied = ""
     if row["bytes"] and row["count"]:
-        copied = f" of {bytes_text(row['bytes'] // row['count'])} {row['copy_kind'] or ''}".rstrip()
+        copied = (
+            f" of {bytes_text(row['bytes'] // row['count'])} {plain(row['copy_kind'])}".rstrip()
+        )
     inside = row["callsite"] or row["nvtx_path"]
-    place = f" in {inside}" if inside else ""
+    place = f" in {code(inside)}" if inside else ""
     often = f"{row['per_step']:g} per step" if row["per_step"] is not None else f"{row['count']}"
     return (
-        f"{row['api']}{copied}, {often}{place}: "
+        f"{code(row['api'])}{copied}, {often}{place}: "
         f"{lane.per_step(row['idle_caused_ns'])} of idle GPU per step"
     )
 
@@ -63,7 +74,7 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
     def answer(lane: Lane) -> Answer:
         total = sum(lane.idle[cause] for cause in causes)
         if not total and needs is not None and lane.lacks(needs):
-            return unavailable(f"the capture has no {needs} table to tell it from", flag)
+            return unavailable(f"the capture has no {code(needs)} table to tell it from", flag)
         gaps = [gap for gap in lane.section("gaps")["top"] if gap["cause"] in causes]
         return Answer(total, tuple(_gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
@@ -71,7 +82,7 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
 
 
 def _gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
-    before = f" before {gap['next_op']}" if gap["next_op"] else ""
+    before = f" before {code(gap['next_op'])}" if gap["next_op"] else ""
     what = f" ({gap['evidence']})" if gap["evidence"] else ""
     return {
         "text": f"{time_text(gap['dur_ns'])} idle{before}{what}",
@@ -93,7 +104,7 @@ QUESTIONS = (
         why="While the host waits it launches nothing: the queue drains and the GPU falls idle "
         "until it is filled again.",
         fix="Take .item(), print(loss), .cpu() and nonzero() out of the step, or fetch values "
-        "every n steps with a non_blocking copy into pinned memory.",
+        "every n steps with a `non_blocking` copy into pinned memory.",
         trade_off="Logged values arrive some steps late.",
         verify="The call's row under host waits is gone, and idle time falls by about its share.",
         experiment="Log every 100 steps instead of every step: if the step shrinks, the wait was "
@@ -140,7 +151,7 @@ QUESTIONS = (
         claim="Allocating GPU memory stops the step",
         calm="Allocation costs no notable time",
         why="cudaMalloc and cudaFree block the host, and cudaFree waits for the whole device.",
-        fix="Keep shapes stable, set expandable_segments, raise the allocator's limits, allocate "
+        fix="Keep shapes stable, set `expandable_segments`, raise the allocator's limits, allocate "
         "before the loop.",
         trade_off="Caching allocators hold memory that others cannot use.",
         verify="No allocation call is left in the kept steps.",

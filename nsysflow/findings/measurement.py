@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsysflow.findings.base import Answer, Lane, Question, time_text
+from nsysflow.findings.base import Answer, Lane, Question, code, time_text
 
 MOST_EXAMPLES = 3
 WIDER = {
@@ -19,7 +19,8 @@ def _unattributed(lane: Lane) -> Answer:
     missing = [flag for table, flag in WIDER.items() if lane.lacks(table)]
     examples = tuple(
         {
-            "text": f"{time_text(gap['dur_ns'])} idle before {gap['next_op'] or 'the end'}",
+            "text": f"{time_text(gap['dur_ns'])} idle before "
+            f"{code(gap['next_op'] or '') or 'the end'}",
             "table": "gaps",
             "at": {"start_ns": gap["start_ns"], "dur_ns": gap["dur_ns"]},
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nsysflow.findings.base import Answer, Lane, Question, bytes_text, unavailable
+from nsysflow.findings.base import Answer, Lane, Question, bytes_text, code, plain, unavailable
 
 TENSOR_CLASSES = ("gemm", "attention", "conv", "fused_comm_gemm")
 # Above a quarter of the step outside tensor kernels, fusing is worth a look.
@@ -40,7 +40,7 @@ def _copies(lane: Lane) -> Answer:
 def _copy_text(lane: Lane, row: Mapping[str, Any]) -> str:
     pageable = " with a pageable side" if row["pageable"] else ""
     return (
-        f"{row['kind']}{pageable}: {row['count']} of {bytes_text(row['bytes'])} in all, "
+        f"{plain(row['kind'])}{pageable}: {row['count']} of {bytes_text(row['bytes'])} in all, "
         f"{lane.per_step(row['exposed_ns'])} exposed per step"
     )
 
@@ -63,7 +63,7 @@ def _communication(lane: Lane) -> Answer:
     rows = [row for row in lane.items("collectives") if row["exposed_ns"]]
     evidence += [
         {
-            "text": f"{row['op']}: {lane.per_step(row['exposed_ns'])} exposed per step, "
+            "text": f"{plain(row['op'])}: {lane.per_step(row['exposed_ns'])} exposed per step, "
             f"{row['count']} in all",
             "table": "collectives",
         }
@@ -105,7 +105,7 @@ def _non_tensor(lane: Lane) -> Answer:
     others = {name: ns for name, ns in compute.items() if name not in TENSOR_CLASSES and ns}
     total = sum(others.values())
     largest = sorted(others.items(), key=lambda item: (-item[1], item[0]))[:MOST_EVIDENCE]
-    text = tuple(f"{name} kernels: {lane.per_step(ns)} per step" for name, ns in largest)
+    text = tuple(f"{plain(name)} kernels: {lane.per_step(ns)} per step" for name, ns in largest)
     much = total > MUCH_NON_TENSOR * lane.window_ns
     return Answer(total, text, fires=much, direct=False, trade_off=_memory(lane))
 
@@ -119,7 +119,7 @@ def _off_tensor_cores(lane: Lane) -> Answer:
     total = sum(row["work_ns"] for row in rows)
     text = tuple(
         {
-            "text": f"{row['short_name']}: {lane.per_step(row['work_ns'])} per step",
+            "text": f"{code(row['short_name'])}: {lane.per_step(row['work_ns'])} per step",
             "table": "kernels",
         }
         for row in rows[:MOST_EVIDENCE]
@@ -154,7 +154,7 @@ QUESTIONS = (
         claim="Copies run while nothing is computed",
         calm="Copies are hidden or small",
         why="A copy that no kernel hides stops the step; a pageable one stops the host as well.",
-        fix="Pin the buffers and copy the next batch with non_blocking=True on its own stream; "
+        fix="Pin the buffers and copy the next batch with `non_blocking=True` on its own stream; "
         "keep tensors on the device.",
         trade_off="Pinned memory cannot be swapped.",
         verify="Exposed time in the table of copies falls.",
@@ -211,7 +211,7 @@ QUESTIONS = (
         claim="Matrix products run off the tensor cores",
         calm="Matrix products use tensor cores as far as names tell",
         why="float32 and skinny products run at a fraction of the tensor rate.",
-        fix="bf16 or TF32 (torch.set_float32_matmul_precision('high')); sizes that are multiples "
+        fix="bf16 or TF32 (`torch.set_float32_matmul_precision('high')`); sizes that are multiples "
         "of 8, better 64; batch small products.",
         trade_off="Lower precision changes numerics: watch the loss.",
         verify="The names of the largest products change to tensor-core ones.",

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nsysflow import savings
-from nsysflow.findings.base import FEW_STEPS, time_text
+from nsysflow.findings.base import FEW_STEPS, plain, time_text
 from nsysflow.shares import frac, median_ns
 
 Document = dict[str, Any]
@@ -180,8 +180,9 @@ def _slow_links(groups: Sequence[Document]) -> Document:
     ]  # fmt: skip
     slow.sort(key=lambda each: (each[0], each[1]["communicator"] or "", each[2]["op"]))
     texts = [
-        f"{group['communicator'] or 'no id'} ({', '.join(group['members'][:4])}): {row['op']} at "
-        f"{row['busbw_bytes_per_s'] / 1e9:.3g} GB/s, {100 * share:.0f} % of the best of its size"
+        f"{group['communicator'] or 'no id'} ({', '.join(group['members'][:4])}): "
+        f"{plain(row['op'])} at {row['busbw_bytes_per_s'] / 1e9:.3g} GB/s, "
+        f"{100 * share:.0f} % of the best of its size"
         for share, group, row in slow[:MOST_EVIDENCE]
     ]
     return _card(

@@ -164,7 +164,7 @@ def _judged(found: Clocks, captures: Sequence[Capture], sample: Members) -> Cloc
     groups = len(np.unique(found.part))
     apart = f"; {groups} groups of files without a common collective" if groups > 1 else ""
     found.method = (
-        f"session start, then alternating medians over the ends of {found.samples} matched ops"
+        f"session start, then alternating medians over the ends of {found.samples:,} matched ops"
         f"{drift}; p95 of the residual {found.p95_ns} ns{apart}"
     )
     return found

@@ -101,14 +101,30 @@ def _alone(lanes: Sequence[Document], found: Sequence[Document], walked: bool) -
     }
 
 
+# What a lane says of itself, said of all of them.
+OF_RANKS = {
+    "waits_for_others": {
+        "title": "Ranks wait in collectives for others to arrive",
+        "why": "A collective ends when its last member has arrived; these ranks came earlier.",
+        "fix": "The stragglers of this job are who comes last, with the reason.",
+    },
+    "pipeline_bubble": {
+        "title": "Stages wait for their neighbours in the pipeline",
+        "fix": "Compare the bubble of the stages with theory.",
+    },
+}
+
+
 def _merged(finding: Document, status: str) -> Document:
+    words: Document = OF_RANKS.get(finding["id"], {}) if status == "info" else {}
     # A moment of one capture is none of the job's.
-    return finding | {"status": status, "window_ns": None}
+    return finding | words | {"status": status, "window_ns": None}
 
 
 def _evidence(finding: Document, name: object) -> list[Any]:
     texts = [e if isinstance(e, str) else e["text"] for e in finding["evidence"][:MOST_EVIDENCE]]
-    return [f"rank {name}: {text}" for text in texts]
+    who = f"rank {name}" if isinstance(name, int) else name
+    return [f"{who}: {text}" for text in texts]
 
 
 def _name(lane: Document) -> int | str:

@@ -16,6 +16,7 @@ from nsysflow.job.stragglers import Suspect, Tally, lateness, least_ns, suspects
 from nsysflow.job.study import MATCHED, Study
 from nsysflow.job.walk import Walk, walk
 from nsysflow.job.why import why
+from nsysflow.model import COMMUNICATOR_KINDS
 from nsysflow.shares import frac, mean_ns
 
 Section = dict[str, Any]
@@ -170,9 +171,10 @@ def _late(study: Study, common: Common, tallies: list[Tally]) -> Section:
 def _where(study: Study, common: Common, each: Suspect) -> str:
     group = study.found.groups[each.group]
     name = group.name or "a communicator without an id"
+    kind = study.kind[each.group]
     return (
         f"last in {len(each.steps)} of {len(common.numbers)} steps among the "
-        f"{len(group.lanes)} ranks of {name} ({study.kind[each.group]})"
+        f"{len(group.lanes)} ranks of {name} ({COMMUNICATOR_KINDS.get(kind, kind)})"
     )
 
 

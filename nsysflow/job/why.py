@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsysflow.findings.base import time_text
+from nsysflow.findings.base import code, time_text
 from nsysflow.job.lanes import JobLane, Kernel
 from nsysflow.job.steps import Common, vectors
 from nsysflow.job.stragglers import Suspect
@@ -59,7 +59,7 @@ def _compute(lane: JobLane, peers: Sequence[JobLane]) -> tuple[str, list[str]]:
         others = [peer.kernels[name] for peer in peers if name in peer.kernels]
         if not others:
             more.append(
-                (kernel.work_ns, f"{kernel.short_name}: {kernel.count} times, not on peers")
+                (kernel.work_ns, f"{code(kernel.short_name)}: {kernel.count} times, not on peers")
             )
             continue
         count = median_ns([k.count for k in others]) or 1
@@ -67,7 +67,9 @@ def _compute(lane: JobLane, peers: Sequence[JobLane]) -> tuple[str, list[str]]:
         longer.append(_longer(kernel, count, typical))
         if kernel.count > SLOWER * count:
             added = (kernel.count - count) * typical
-            more.append((added, f"{kernel.short_name}: {kernel.count} times, {count} on peers"))
+            more.append(
+                (added, f"{code(kernel.short_name)}: {kernel.count} times, {count} on peers")
+            )
     slow = [each for each in longer if each is not None]
     is_more = sum(ns for ns, _ in more) > sum(ns for ns, _ in slow)
     told = sorted(more if is_more else slow, reverse=True)[:MOST_NAMES]
@@ -79,4 +81,4 @@ def _longer(kernel: Kernel, count: int, typical: int) -> tuple[int, str] | None:
         return None
     added = (kernel.median_ns - typical) * min(kernel.count, count)
     ratio = kernel.median_ns / typical
-    return added, f"{kernel.short_name}: {ratio:.2f} times as long as on peers"
+    return added, f"{code(kernel.short_name)}: {ratio:.2f} times as long as on peers"

@@ -27,7 +27,8 @@ def render_index(
     """Return the page of a run from its result document.
 
     ``ranks`` are the rank documents, where they are at hand: they add what the captures of the
-    ranks dropped and what nsys said.
+    ranks dropped, what nsys said, and whether steps were found. Of each ``capture`` and ``steps``
+    are enough.
     """
     return page.write(
         "index.html",

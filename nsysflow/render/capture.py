@@ -8,7 +8,7 @@ from typing import Any
 
 from nsysflow.render import units
 from nsysflow.render.sections import Document, State, section, state
-from nsysflow.render.words import RANK_SOURCE, plain
+from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, RECOMPUTE_SOURCE, SECTION, plain
 
 _LOW_CONFIDENCE = 0.5
 # What a person calls the tables, what they are for, and the flag that records them.
@@ -109,6 +109,10 @@ def context(document: Document) -> dict[str, Any]:
         "facts": _facts(document),
         "rank_source": RANK_SOURCE.get(
             document["lane"]["rank_source"], document["lane"]["rank_source"]
+        ),
+        "gpu_source": units.clean(
+            GPU_SOURCE.get(str(document["lane"]["gpu_source"]), document["lane"]["gpu_source"])
+            or "not found"
         ),
         "flags": _flags(taken.get("tables") or {}),
     }
@@ -221,7 +225,7 @@ def _silent(document: Document) -> list[tuple[str, State]]:
         value = document.get(name)
         why = state(section(document, name)) if not isinstance(value, list) else None
         if why:
-            found.append((plain(name).replace("api", "CUDA calls").replace("mfu", "MFU"), why))
+            found.append((SECTION.get(name) or plain(name).capitalize(), why))
     return found
 
 
@@ -263,18 +267,18 @@ def _data_loading(found: Mapping[str, Any]) -> str:
     shown = "; ".join(str(part) for part in evidence) if isinstance(evidence, list) else evidence
     return units.clean(
         f"{units.duration(found['per_step_ns'] or 0)} per step, "
-        f"in {units.some(found['steps_affected'], 'step')}." + (f" {shown}" if shown else "")
+        f"in {units.some(found['steps_affected'], 'step')}."
+        + (f" Seen as {shown}." if shown else "")
     )
 
 
 def _recompute(found: Mapping[str, Any]) -> str:
+    source = RECOMPUTE_SOURCE.get(str(found["source"]), str(found["source"]))
     rho = units.decimal(found["rho"]) if found["rho"] is not None else "not known"
     spent = (
         units.duration(found["recompute_ns"]) if found["recompute_ns"] is not None else "not known"
     )
-    return units.clean(
-        f"Forward launches per backward: {rho}; time {spent}. From {found['source']}."
-    )
+    return units.clean(f"Forward launches per backward: {rho}; time {spent}. From {source}.")
 
 
 def _gpu_memory(found: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nsysflow.model import BUCKETS, CATEGORIES
@@ -13,6 +13,11 @@ from nsysflow.render.sections import Document
 from nsysflow.render.timeline import Places
 from nsysflow.render.words import BUCKET, CATEGORY, CONFIDENCE, STATUS, Word, bucket_of, plain
 
+# On paper so many cards are open at most, and while so many characters are not used up; a text
+# of so many is cut there.
+PAPER_CARDS = 6
+PAPER_CHARACTERS = 3_000
+PAPER_TEXT = 400
 OPEN_CARDS = 2
 ON_TOP = 5
 MAX_EVIDENCE = 4
@@ -48,6 +53,13 @@ class Card:
     why: str
     fix: str
     open: bool
+    printed: bool = False
+
+    @property
+    def length(self) -> int:
+        """How many characters its body has, a part cut on paper as it is there."""
+        texts = [e.text for e in self.evidence] + [text for _, text in self.parts] + [self.why]
+        return sum(min(len(text), PAPER_TEXT) for text in texts)
 
 
 @dataclass(frozen=True)
@@ -174,7 +186,7 @@ def cards(
                 dots=CONFIDENCE.get(finding["confidence"], ""),
                 confidence=finding["confidence"],
                 n=f"n {units.some(finding['n_steps'], unit)}"
-                + (f", {which.partition(' ')[2]}" if which else ""),
+                + (f", {which.partition(' ')[2]}" if which and unit == "step" else ""),
                 ranks=_ranks(ranks) if ranks else "",
                 bound=f"≤ {units.duration(ns)}" if ns is not None else "bound not known",
                 share=units.share(frac) if frac is not None else "",
@@ -189,7 +201,17 @@ def cards(
                 open=number <= OPEN_CARDS,
             )
         )
-    return made
+    return _printed(made)
+
+
+def _printed(made: Sequence[Card]) -> list[Card]:
+    """Say which cards are open on paper: the first, as long as their texts leave room."""
+    left, found = PAPER_CHARACTERS, []
+    for number, card in enumerate(made):
+        fits = number == 0 or (number < PAPER_CARDS and card.length <= left)
+        left = left - card.length if fits else 0
+        found.append(replace(card, printed=fits))
+    return found
 
 
 def _ranks(ranks: Sequence[object]) -> str:
@@ -198,7 +220,7 @@ def _ranks(ranks: Sequence[object]) -> str:
     if all(isinstance(rank, int) for rank in ranks):
         text = units.numbers([int(str(rank)) for rank in ranks])
     else:
-        text = ", ".join(units.clean(str(rank)) for rank in ranks)
+        return ", ".join(units.clean(str(rank)) for rank in ranks)
     return f"rank{'s' if len(ranks) > 1 else ''} {text}"
 
 
@@ -252,4 +274,4 @@ def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str 
                 told = status != "ok" and row["why"]
                 detail = f"{row['title']}. {row['why']}" if told else row["title"]
                 return chip, f"{lead}{units.clean(units.shorten(detail))}"
-    return (None, "") if has_cards else ("not asked", "no analysis answers this yet")
+    return (None, "") if has_cards else ("not asked", "no question of this kind")

@@ -43,8 +43,13 @@ class Map:
     spoken: str
 
 
-def step_times(ranks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tuple[Map | None, str]:
-    """Return the map, or None and the sentence that says why there is none."""
+def step_times(
+    ranks: Sequence[Mapping[str, Any]], names: Sequence[str], steps: Sequence[int] = ()
+) -> tuple[Map | None, str]:
+    """Return the map, or None and the sentence that says why there is none.
+
+    ``steps`` are the numbers of the steps that all ranks have; of no use if ranks have more.
+    """
     series = [
         (name, rank["step_ns"]) for name, rank in zip(names, ranks, strict=True) if rank["step_ns"]
     ]
@@ -60,7 +65,10 @@ def step_times(ranks: Sequence[Mapping[str, Any]], names: Sequence[str]) -> tupl
     shown, rows = _grouped(series)
     middle = statistics.median_low([t for _, times in series for t in times])
     note += f"Each cell one step of one {rows}; the darker (by night the brighter), the longer."
-    return _map(shown, columns, middle, note), ""
+    drawn = _map(shown, columns, middle, note)
+    if len(steps) == columns:
+        drawn = replace(drawn, ticks=_ticks(drawn.columns, -(-columns // drawn.columns), steps))
+    return drawn, ""
 
 
 def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) -> Map | None:
@@ -81,7 +89,8 @@ def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) ->
     ]
     _, name = max((ns, name) for name, times in rows for ns in times)
     spoken = f"Lateness by rank and step; longest {units.duration(longest)} on {name}."
-    return replace(drawn, legend=(first, *more), spoken=spoken)
+    ticks = _ticks(drawn.columns, -(-len(late["steps"]) // drawn.columns), late["steps"])
+    return replace(drawn, legend=(first, *more), spoken=spoken, ticks=ticks)
 
 
 def _agree(series: Sequence[tuple[str, Sequence[int]]]) -> bool:
@@ -162,10 +171,12 @@ def _runs(cells: Sequence[int]) -> list[tuple[int, int, int]]:
     return runs
 
 
-def _ticks(width: int, size: int) -> tuple[tuple[str, str], ...]:
+def _ticks(width: int, size: int, steps: Sequence[int] = ()) -> tuple[tuple[str, str], ...]:
+    """Return where columns are named, by the numbers of their steps where those are known."""
     every = max(1, -(-width // 16))
     return tuple(
-        (f"{100 * (x + 0.5) / width:.2f}%", str(x * size + 1)) for x in range(0, width, every)
+        (f"{100 * (x + 0.5) / width:.2f}%", str(steps[x * size] if steps else x * size + 1))
+        for x in range(0, width, every)
     )
 
 

@@ -9,23 +9,15 @@ from nsysflow.render import units
 from nsysflow.render.job_sections import rank_name
 from nsysflow.render.sections import state
 from nsysflow.render.tables import Column, Table, build
-from nsysflow.render.words import plain
+from nsysflow.render.words import communicator_kind, plain
 
 _COMMUNICATORS = 40
 _STAGE_RANKS = 8
 _LARGE_BYTES = 1_000_000
 _SLOW = 0.9
-_KIND = {
-    "tp": "tensor parallel",
-    "dp": "data parallel",
-    "fsdp": "sharded data parallel",
-    "pp": "pipeline link",
-    "ep": "expert parallel",
-    "cp": "context parallel",
-}
 
 
-def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
+def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]) -> Table | None:
     """Return the communicators by transfer, the largest 40."""
     if state(found):
         return None
@@ -39,10 +31,10 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         rows.append(
             {
                 **group,
-                "kind": _KIND.get(str(group["kind"]), plain(str(group["kind"]))),
+                "kind": communicator_kind(group["kind"]),
                 "members": len(group["members"]),
                 "hosts": len(group["hosts"]),
-                "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"
+                "late": f"{rank_name(last['label'], names)}: last in {units.share(last['frac'])}"
                 if last
                 else None,
                 "late_ns": late["ns"] if late else None,

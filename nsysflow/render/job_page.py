@@ -18,21 +18,25 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
     """Return the variables of ``index.html``."""
     ranks = result["ranks"]
     walk = section(result, "walk")
-    period = _period(result)
-    cards = findings.cards({**result, "buckets": _sum_buckets(ranks)}, "")
+    period, stepped = _period(result), _stepped(result, documents)
+    cards = findings.cards(
+        {**result, "buckets": _sum_buckets(ranks)}, "", "step" if stepped else "capture"
+    )
     late = section(result, "stragglers").get("late")
     picture = heat.lateness(late, period, _names(ranks)) if late else None
     what, no_picture = "Lateness by rank and step", ""
     if picture is None:
-        picture, no_picture = heat.step_times(ranks, [job_ranks.name(rank) for rank in ranks])
+        picture, no_picture = heat.step_times(
+            ranks, [job_ranks.name(rank) for rank in ranks], walk.get("steps") or ()
+        )
         what = "Step time by rank and step"
     return {
         "document": result,
         "run": units.clean(str(result["run"]["name"])),
         "timeline": None,
         "masked": result.get("masked"),
-        "eyebrow": _eyebrow(result),
-        "verdict": _verdict(result),
+        "eyebrow": _eyebrow(result, stepped=stepped),
+        "verdict": _verdict(result, stepped=stepped),
         "first": first_action(cards),
         "worst": job_ranks.worst(ranks),
         "least": job_ranks.least_computing(ranks),
@@ -40,12 +44,14 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "asked": bool(result["findings"] or result.get("categories")),
         "questions": findings.questions(result, cards),
         "missing": job_sections.missing(result),
-        "figures": _figures(result, period),
+        "figures": _figures(result, period, stepped=stepped),
         "period_ns": period,
-        "unit": "step" if _stepped(ranks) else "window",
+        "unit": "step" if stepped else "capture",
         "bar": _bar(ranks),
         "walk_state": state(walk),
-        "walk": job_sections.walk(walk, _names(ranks)) if not state(walk) else None,
+        "walk": job_sections.walk(walk, _names(ranks), stepped=stepped)
+        if not state(walk)
+        else None,
         "stragglers_state": state(section(result, "stragglers")),
         "stragglers": job_sections.stragglers(section(result, "stragglers"), period),
         "heat": picture,
@@ -54,7 +60,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "heat_state": State("not drawn", no_picture),
         **job_ranks.context(ranks, result, limits),
         "communicators_state": state(section(result, "collectives")),
-        "communicators": job_comm.communicators(section(result, "collectives"), limits.rows),
+        "communicators": job_comm.communicators(
+            section(result, "collectives"), limits.rows, _names(ranks)
+        ),
         "clocks": job_comm.clocks(section(result, "alignment"), limits.rows),
         "alignment": section(result, "alignment"),
         "inputs": job_sections.inputs(result, limits.rows),
@@ -80,12 +88,12 @@ def _sum_buckets(ranks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {key: sum(rank["buckets"][key] for rank in ranks) for key in keys}
 
 
-def _eyebrow(result: Document) -> list[str]:
+def _eyebrow(result: Document, *, stepped: bool) -> list[str]:
     ranks, run = result["ranks"], result["run"]
     hosts = {rank["host"] for rank in ranks if rank["host"]}
     gpus = {rank["gpu_name"] or "GPU model not recorded" for rank in ranks}
     expected = run["ranks_expected"]
-    lanes = units.some(len(ranks), "rank") + (f" of {expected}" if expected else "")
+    lanes = units.some(len(ranks), "rank") + (f" of {units.count(expected)}" if expected else "")
     parts = [
         str(run["name"]),
         lanes,
@@ -95,11 +103,11 @@ def _eyebrow(result: Document) -> list[str]:
     steps = sorted({rank["steps_kept"] for rank in ranks})
     if steps:
         kept = f"{steps[0]}–{steps[-1]} steps" if len(steps) > 1 else units.some(steps[0], "step")
-        parts.append(f"{kept} kept per rank" if _stepped(ranks) else "no steps, or one")
+        parts.append(f"{kept} kept per rank" if stepped else "whole captures")
     return [units.clean(part) for part in parts]
 
 
-def _verdict(result: Document) -> str:
+def _verdict(result: Document, *, stepped: bool) -> str:
     ranks, run = result["ranks"], result["run"]
     if not ranks:
         return "No input holds GPU work that could be analysed."
@@ -111,14 +119,17 @@ def _verdict(result: Document) -> str:
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
         return _walk_verdict(walk, _straggler(result))
-    said = verdict.losses(_sum_buckets(ranks), "each step" if _stepped(ranks) else "the capture")
+    said = verdict.losses(_sum_buckets(ranks), "each step" if stepped else "the capture")
     if len(ranks) == 1:
         return said
     return f"Over {len(ranks)} ranks: {verdict.inside(said)}"
 
 
-def _stepped(ranks: Sequence[Mapping[str, Any]]) -> bool:
-    return all(rank["steps_kept"] > 1 for rank in ranks)
+def _stepped(result: Document, documents: Sequence[Document]) -> bool:
+    """Whether windows are steps: the ranks' own documents say so, else there are several."""
+    if documents:
+        return any(section(one, "steps").get("source", "none") != "none" for one in documents)
+    return all(rank["steps_kept"] > 1 for rank in result["ranks"])
 
 
 def _straggler(result: Document) -> str | None:
@@ -132,7 +143,7 @@ def _straggler(result: Document) -> str | None:
     gain = units.ratio(worst["gain_bound_ns_per_step"], section(result, "walk")["step_ns"])
     if gain < verdict.WORTH_NAMING:
         return None
-    who = worst["label"] if worst["rank"] is None else f"rank {worst['rank']}"
+    who = worst["label"] if worst["rank"] is None else f"rank\u00a0{worst['rank']}"
     return f"{who} makes the others wait, at most {units.share(gain)} of the step."
 
 
@@ -162,16 +173,16 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
     return f"{said}; the largest loss is {cause(losses[0][1]).short}, {share}."
 
 
-def _figures(result: Document, period: int) -> list[Figure]:
+def _figures(result: Document, period: int, *, stepped: bool) -> list[Figure]:
     ranks, run = result["ranks"], result["run"]
     periods = [rank["period_ns"] for rank in ranks if rank["period_ns"]]
     spread = units.spread(min(periods), max(periods)) if periods else ""
     number, _, unit = units.duration(period).rpartition(units.NARROW)
     usable = run["ranks_usable"]
-    of = f"of {run['ranks_expected']}" if run["ranks_expected"] else ""
+    of = f"of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
     failed = sum(row["status"] != "ok" for row in run["inputs"])
     second = (
-        [f"{failed} of {len(run['inputs'])} inputs not usable"]
+        [f"{units.count(failed)} of {units.some(len(run['inputs']), 'input')} not usable"]
         if failed
         else [f"{units.some(len(run['inputs']), 'input')}, all usable"]
     )
@@ -179,12 +190,12 @@ def _figures(result: Document, period: int) -> list[Figure]:
         second.append(f"{units.some(len(run['missing_ranks']), 'rank')} missing")
     what = (
         "median over ranks of their average step"
-        if _stepped(ranks)
-        else "median over ranks of the whole window"
+        if stepped
+        else "median over ranks of the whole capture"
     )
     return [
         Figure(
-            "Job step" if _stepped(ranks) else "Window",
+            "Job step" if stepped else "Capture",
             number or "0",
             unit,
             f"{what}; {spread}",
@@ -192,7 +203,7 @@ def _figures(result: Document, period: int) -> list[Figure]:
         ),
         mfu_figure(section(result, "mfu")),
         Figure("Ranks usable", units.count(usable), of, "; ".join(second)),
-        bounds_figure(result, period, "step"),
+        bounds_figure(result, period, "step" if stepped else "capture"),
         _matched(section(result, "collectives")),
     ]
 

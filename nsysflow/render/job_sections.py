@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsysflow.model import BUCKETS
+from nsysflow.natural import natural_key
 from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
 from nsysflow.render.sections import Document, items
 from nsysflow.render.tables import Cell, Column, Of, Table, build
-from nsysflow.render.words import Word, cause, plain
+from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
 
 _WALK_RANKS = 3
+_INPUT = (
+    Column("file", "File", "name"),
+    Column("status", "State"),
+    Column("stage", "Stage", wide=True),
+    Column("message", "What happened, and what to do", "long"),
+)
+# Why a rank is late, in words.
+LATE_CAUSE = {
+    "host": "its host takes longer",
+    "data": "its data take longer",
+    "slow compute": "the same kernels take longer",
+    "more work": "it runs more kernels",
+    "comm on another communicator": "it waits in another communicator",
+}
 
 
 def missing(result: Document) -> list[str]:
@@ -22,10 +37,11 @@ def missing(result: Document) -> list[str]:
     said = []
     if run["missing_ranks"]:
         count = len(run["missing_ranks"])
-        of = f" of {run['ranks_expected']}" if run["ranks_expected"] else ""
+        of = f" of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
         which = units.numbers(run["missing_ranks"])
         said.append(
-            f"{count}{of} ranks are not in this report: rank{'s' if count > 1 else ''} {which}."
+            f"{units.count(count)}{of} ranks are not in this report: "
+            f"rank{'s' if count > 1 else ''} {which}."
         )
     for status, what in (("failed", "could not be used"), ("no_gpu_work", "hold no GPU work")):
         files = [
@@ -88,7 +104,9 @@ def _sums(found: Mapping[str, Any]) -> _Walk:
     )
 
 
-def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+def walk(
+    found: Mapping[str, Any], names: Mapping[str, str], *, stepped: bool = True
+) -> dict[str, Any]:
     """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
     sums, total = _sums(found), found["step_ns"]
     parts = [Part(cause(key), ns) for key, ns in sums.by_cause.items()]
@@ -97,8 +115,10 @@ def walk(found: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total),
-        "table": _walk_table(sums, names, total),
-        "steps": units.numbers(found["steps"]),
+        "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
+        "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
+        if stepped
+        else "whole captures",
         "n": len(found["steps"]),
         "step_ns": total,
     }
@@ -119,12 +139,12 @@ def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
     return [*parts, Part(Word(text, text, "wr3"), rest)]
 
 
-def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
+def _walk_table(sums: _Walk, names: Mapping[str, str], total: int, unit: str) -> Table:
     columns = [Column("cause", "Cause")]
     columns += [Column(f"rank_{at}", rank_name(x, names), "ns") for at, x in enumerate(sums.top)]
     if sums.rest:
         columns.append(Column("others", f"{len(sums.rest)} other ranks", "ns"))
-    columns += [Column("ns", "Sum", "ns"), Column("share", "Of step", "share")]
+    columns += [Column("ns", "Sum", "ns"), Column("share", f"Of {unit}", "share")]
     rows: list[dict[Any, Any]] = []
     for key, ns in sums.by_cause.items():
         word = cause(key)
@@ -137,15 +157,15 @@ def _walk_table(sums: _Walk, names: Mapping[str, str], total: int) -> Table:
         row |= {f"rank_{at}": sums.both.get((key, x), 0) for at, x in enumerate(sums.top)}
         rows.append(row)
     last: dict[Any, Any] = {
-        "cause": Cell("Job step, sums exactly", csv="step_ns"),
+        "cause": Cell(f"Job’s {unit}, sums exactly", csv="step_ns"),
         "others": sum(sums.by_rank[label] for label in sums.rest),
         "ns": total,
         "share": 1.0,
         Of.LEVEL: "tot",
     }
     last |= {f"rank_{at}": sums.by_rank[x] for at, x in enumerate(sums.top)}
-    note = "Per step. Wait is passed on to the rank that caused it."
-    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note)
+    note = f"Per {unit}. Wait is passed on to the rank that caused it."
+    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note, one_unit=True)
 
 
 def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]:
@@ -161,7 +181,7 @@ def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]
             "gain_share": units.share(units.ratio(row["gain_bound_ns_per_step"], period_ns)),
             "last": units.share(row["last_frac"]),
             "late": units.duration(row["median_late_ns"]),
-            "cause": units.clean(str(row["cause"] or "not known")),
+            "cause": units.clean(LATE_CAUSE.get(row["cause"]) or str(row["cause"] or "not known")),
             "evidence": _evidence(row["evidence"]),
         }
         for row in items(found)[:12]
@@ -178,24 +198,20 @@ def inputs(result: Document, limit: int) -> Table:
     order = {"failed": 0, "no_gpu_work": 1, "ok": 2}
     word = {"failed": "failed", "no_gpu_work": "no GPU work", "ok": "ok"}
     rows = sorted(
-        result["run"]["inputs"], key=lambda row: (order.get(row["status"], 0), row["file"])
+        result["run"]["inputs"],
+        key=lambda row: (order.get(row["status"], 0), natural_key(row["file"])),
     )
     return build(
         "t-inputs",
         "Inputs",
-        (
-            Column("file", "File", "name"),
-            Column("status", "State"),
-            Column("stage", "Stage", wide=True),
-            Column("message", "What happened, and what to do", "long"),
-        ),
+        _INPUT if any(row["message"] or row["stage"] for row in rows) else _INPUT[:2],
         [
             {
                 "file": row["file"],
                 "status": Cell(word.get(row["status"], row["status"]), csv=row["status"]),
                 "stage": row["stage"] or "",
                 "message": units.shorten(
-                    " ".join(str(part) for part in (row["message"], row["hint"]) if part), 400
+                    "; ".join(str(part) for part in (row["message"], row["hint"]) if part), 400
                 ),
             }
             for row in rows[: max(limit, 60) if len(rows) <= 2_048 else 400]  # noqa: PLR2004
@@ -228,7 +244,8 @@ def captures(documents: Sequence[Document]) -> list[str]:
 def conflicts(result: Document) -> list[str]:
     """Say who claims one rank, and on what evidence."""
     return [
-        f"Rank {row['rank']} is claimed by {_joined(row['labels'])} ({_joined(row['sources'])})."
+        f"Rank {row['rank']} is claimed by {_joined(row['labels'])} "
+        f"({_joined([RANK_SOURCE.get(source, source) for source in row['sources']])})."
         for row in result["run"]["conflicts"]
     ]
 

@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from nsysflow import resources
 from nsysflow.render import units
 from nsysflow.render.limits import LIMITS, Limits
+from nsysflow.render.words import SETTING_KEYS
 
 # Above this the next smaller set of limits is tried; the promise is 2 MB, the rest is reserve.
 TARGET_BYTES = 1_400_000
@@ -40,13 +41,23 @@ STRIPES = (
     ("graph", "3.536", "-3.536", "g", ".78", "w"),
 )
 _CODE = re.compile(r"`([^`\n]{1,400})`")
+# Keys of the settings file, and options of a command line.
+_KEY = re.compile(rf"(?<![\w.-])({'|'.join(SETTING_KEYS)}|--[a-z][\w-]*(?:=[\w,%{{}}-]+)?)(?!\w)")
 
 
 def prose(text: str) -> Markup:
-    """Escape a text and set what stands between backquotes as code."""
+    """Escape a text and set what stands between backquotes, and keys and options, as code."""
     parts = _CODE.split(units.clean(text))
     return Markup("").join(
-        Markup("<code>{}</code>").format(part) if at % 2 else escape(part)
+        Markup("<code>{}</code>").format(part) if at % 2 else _keys(part)
+        for at, part in enumerate(parts)
+    )
+
+
+def _keys(text: str) -> Markup:
+    parts = _KEY.split(text)
+    return Markup("").join(
+        Markup('<code class="nb">{}</code>').format(part) if at % 2 else escape(part)
         for at, part in enumerate(parts)
     )
 
@@ -77,6 +88,7 @@ def _environment() -> Environment:
         prose=prose,
         data_json=data_json,
         clean=units.clean,
+        sentence=units.sentence,
         duration=units.duration,
         share=units.share,
         count=units.count,

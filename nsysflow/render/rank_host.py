@@ -40,7 +40,7 @@ def syncs(document: Document, window: Window, limit: int) -> Table | None:
     )
 
 
-def gaps(document: Document, limit: int) -> Table | None:
+def gaps(document: Document, window: Window, limit: int) -> Table | None:
     """Return the longest idle gaps."""
     found = section(document, "gaps")
     if state(found):
@@ -67,9 +67,17 @@ def gaps(document: Document, limit: int) -> Table | None:
             Column("start_ns", "Starts"),
             Column("dur_ns", "Length", "ns"),
             Column("cause", "Cause"),
-            Column("step", "Step", "count", null="outside", quiet=True),
+            *(
+                [Column("step", "Step", "count", null="outside", quiet=True)]
+                if window.unit == "step"
+                else []
+            ),
             Column("next_op", "Ended by", "name", null="nothing", quiet=True),
-            Column("evidence", "Evidence", "name", null="none", quiet=True, wide=True),
+            *(
+                [Column("evidence", "Evidence", "name", null="none", quiet=True, wide=True)]
+                if any(row["evidence"] for row in rows)
+                else []
+            ),
         ),
         rows,
         note=f"{len(rows)} of {units.count(found['count'])} gaps, the longest; "
@@ -79,7 +87,8 @@ def gaps(document: Document, limit: int) -> Table | None:
 
 def _place(row: Mapping[str, Any], origin: int, places: Places) -> Cell:
     at = places.at(row["start_ns"], row["dur_ns"])
-    text = f"+{units.duration(row['start_ns'] - origin)}"
+    # All in one unit: gaps of one second would look alike in another.
+    text = f"+{(row['start_ns'] - origin) / 1e6:,.1f}{units.NARROW}ms"
     return Cell(text, value=str(row["start_ns"]), href=f"at:{at}" if at else None)
 
 

@@ -9,7 +9,7 @@ from nsysflow.model import PHASES
 from nsysflow.render import units
 from nsysflow.render.sections import Document, Window, items, section, state
 from nsysflow.render.tables import Cell, Column, Of, Table, build, rest_note
-from nsysflow.render.words import MATRIX_CLASSES, Word, kernel_class, plain
+from nsysflow.render.words import MATRIX_CLASSES, Word, communicator_kind, kernel_class, plain
 
 OTHER = "(other)"
 SMALL_KERNEL = 0.001
@@ -129,7 +129,7 @@ def phases(document: Document, window: Window) -> Table | None:
     )
 
 
-def streams(document: Document, limit: int) -> Table | None:
+def streams(document: Document, window: Window, limit: int) -> Table | None:
     """Return the streams with what they mostly do."""
     found = section(document, "streams")
     if state(found):
@@ -145,12 +145,12 @@ def streams(document: Document, limit: int) -> Table | None:
             Column("stream", "Stream"),
             Column("context", "Context", wide=True),
             Column("role", "Role"),
-            Column("count", "Ops", "count"),
-            Column("busy_ns", "Busy", "ns"),
+            Column("count", f"Ops per {window.unit}", "count", per=window.n),
+            Column("busy_ns", "Busy", "ns", per=window.n),
             Column("busy_frac", "Busy share", "share"),
         ),
         rows,
-        note=rest_note(len(rows), found["total"], "stream"),
+        note=f"Per {window.unit}. {rest_note(len(rows), found['total'], 'stream')}",
     )
 
 
@@ -163,7 +163,7 @@ def collectives(document: Document, window: Window, limit: int) -> Table | None:
         {
             **row,
             "op": Cell(plain(row["op"]), csv=row["op"]),
-            "kind": plain(row["kind"] or "unknown"),
+            "kind": communicator_kind(row["kind"]),
         }
         for row in items(found)[:limit]
     ]

@@ -24,6 +24,8 @@ from nsysflow.render.sections import Document, State, Window, parts_of, section,
 from nsysflow.render.tables import Table
 from nsysflow.render.words import BUCKET
 
+_UNCLASSIFIED = 5
+
 
 @dataclass(frozen=True)
 class Figure:
@@ -60,6 +62,7 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
     return {
         "document": document,
         "window": over,
+        "unit": over.unit,
         "title": lane_title(document),
         "label": units.clean(str(document["lane"]["label"])),
         "eyebrow": _eyebrow(document, over),
@@ -101,7 +104,8 @@ def _eyebrow(document: Document, over: Window) -> list[str]:
         gpu.get("name") or "GPU model not recorded",
     ]
     if over.unit == "step":
-        parts.append(f"{over.which}, {over.n} of {len(steps['items'])} kept")
+        kept, of = units.count(over.n), units.count(len(steps["items"]))
+        parts.append(f"{over.which}, {kept} of {of} kept")
     else:
         parts.append("whole capture")
     when = taken.get("utc_start_ns")
@@ -151,7 +155,8 @@ def _step_figure(document: Document, over: Window) -> Figure:
         )
     kept = [item["end_ns"] - item["start_ns"] for item in steps["items"] if item["kept"]]
     median = steps["median_ns"] if steps["median_ns"] is not None else over.period_ns
-    second = f"median, n {over.n}; {units.spread(min(kept or [median]), max(kept or [median]))}"
+    spread = units.spread(min(kept or [median]), max(kept or [median]))
+    second = f"median, n {units.count(over.n)}; {spread}"
     return _figure("Step time", units.duration(median), second, "step")
 
 
@@ -208,14 +213,14 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         "kernels": ("Top kernels", rank_kernels.kernels(document, over, rows), "kernels"),
         "classes": ("By class", rank_kernels.classes(document, over), "kernels"),
         "phases": ("By phase", rank_kernels.phases(document, over), "kernels"),
-        "streams": ("Streams", rank_kernels.streams(document, min(rows, 40)), "streams"),
+        "streams": ("Streams", rank_kernels.streams(document, over, min(rows, 40)), "streams"),
         "collectives": (
             "Collectives",
             rank_kernels.collectives(document, over, min(rows, 60)),
             "collectives",
         ),
         "syncs": ("Blocking calls", rank_host.syncs(document, over, min(rows, 50)), "syncs"),
-        "gaps": ("Longest gaps", rank_host.gaps(document, min(rows, 100)), "gaps"),
+        "gaps": ("Longest gaps", rank_host.gaps(document, over, min(rows, 100)), "gaps"),
         "memory": ("Memory operations", rank_host.memory(document, over), "memory"),
         "api": (
             "CUDA calls",
@@ -237,11 +242,12 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
         },
         "unclassified": [
             {
-                "name": units.shorten(units.clean(row["name"]), 120),
-                "work": units.duration(row["work_ns"]),
+                "name": units.shorten(units.clean(row["name"]), 60),
+                "work": f"{units.duration(round(row['work_ns'] / over.n))} per {over.unit}",
             }
-            for row in unclassified[:20]
+            for row in unclassified[:_UNCLASSIFIED]
         ],
+        "unclassified_more": max(0, len(unclassified) - _UNCLASSIFIED),
         "overlap": section(document, "overlap"),
         "overlap_state": state(section(document, "overlap")),
     }

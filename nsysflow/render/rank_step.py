@@ -20,10 +20,15 @@ from nsysflow.render.words import (
     LETTER_CSS,
     LETTER_WORD,
     MATRIX_CLASSES,
+    PAUSE,
     STEP_SOURCE,
     Word,
     cause,
+    plain,
+    step_drop,
 )
+
+_REASONS = 20
 
 
 def context(document: Document, over: Window) -> dict[str, Any]:
@@ -46,14 +51,25 @@ def context(document: Document, over: Window) -> dict[str, Any]:
         "steps": steps,
         "steps_state": state(steps),
         "steps_source": units.clean(source),
-        "dropped": [
-            {
-                "name": row["number"] if row["number"] is not None else row["index"],
-                "reason": units.clean(row["reason"]),
-            }
-            for row in (steps.get("dropped") or ())[:20]
+        "dropped": _dropped(steps.get("dropped") or ()),
+        "pauses": [
+            f"{PAUSE.get(row['kind'], plain(row['kind']))}: {units.count(row['count'])} "
+            f"in the capture, {units.duration(row['ns_each'])} each beyond a usual step"
+            for row in document["amortised"]
         ],
     }
+
+
+def _dropped(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Return the dropped steps by reason, in the order in which the reasons come up."""
+    found: dict[str, list[int]] = {}
+    for row in rows:
+        name = row["index"] if row["number"] is None else row["number"]
+        found.setdefault(row["reason"], []).append(name)
+    return [
+        {"name": units.numbers(names), "reason": units.clean(step_drop(reason))}
+        for reason, names in list(found.items())[:_REASONS]
+    ]
 
 
 def causes(document: Document, window: Window) -> list[dict[str, Any]]:

@@ -63,7 +63,8 @@ class Window:
     @property
     def text(self) -> str:
         """How the page states n and window beside a figure."""
-        return f"n {self.n}, {self.which}" if self.which else f"n {self.n}"
+        n = f"n {units.count(self.n)}"
+        return f"{n}, {self.which}" if self.which else n
 
 
 def window(document: Document) -> Window:

@@ -11,7 +11,7 @@ from nsysflow.model import BUCKETS
 from nsysflow.render import units
 from nsysflow.render.bars import percent
 from nsysflow.render.sections import Document, section
-from nsysflow.render.words import BUCKET, WATERFALL, plain
+from nsysflow.render.words import BUCKET, WATERFALL, plain, step_drop
 
 MAX_BARS = 120
 HEIGHT = 96
@@ -90,7 +90,7 @@ def _bar(
     if len(group) > 1:
         durations = [_dur(item) for item in group]
         what = f"{len(group)} steps, {units.spread(min(durations), max(durations))}"
-    reason = "" if kept else f"dropped: {reasons.get(shown['index'], 'no reason given')}"
+    reason = "" if kept else f"dropped: {step_drop(reasons.get(shown['index'], 'no reason given'))}"
     flags = "outlier, " if shown["outlier"] else ""
     return Bar(
         x=percent(at * width + width * 0.1),

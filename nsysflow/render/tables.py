@@ -93,9 +93,16 @@ def build(  # noqa: PLR0913 - a table has that many parts, all named by the call
     *,
     note: str = "",
     plain: bool = False,
+    one_unit: bool = False,
 ) -> Table:
-    """Write a table from rows of values under the columns' keys (and ``Of``)."""
+    """Write a table from rows of values under the columns' keys (and ``Of``).
+
+    ``one_unit``: all times have the unit of the last column of times, the sum of the others.
+    """
     shared = {c.key: _unit(c, items) for c in columns}
+    if one_unit:
+        last = [c for c in columns if c.kind == "ns"][-1]
+        shared |= {c.key: shared[last.key] for c in columns if c.kind == "ns"}
     rows = tuple(
         Row(
             tuple(_cell(c, item[c.key], shared[c.key]) for c in columns),

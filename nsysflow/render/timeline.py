@@ -120,13 +120,15 @@ def picture(document: Document, marks: int) -> Picture | None:
 
 def _option(item: Mapping[str, Any], document: Document) -> str:
     dur = item["end_ns"] - item["start_ns"]
+    if section(document, "steps").get("source", "none") == "none":
+        return f"Whole capture: {units.duration(dur)}"
     name = item["number"] if item["number"] is not None else item["index"]
     kept = [i["end_ns"] - i["start_ns"] for i in section(document, "steps")["items"] if i["kept"]]
     role = ""
     if len(kept) > 1 and item["kept"]:
         middle = sorted(kept)[(len(kept) - 1) // 2]
         role = "median, " if dur == middle else "slowest, " if dur == max(kept) else ""
-    return f"{name}: {role}{units.duration(dur)}"
+    return f"Step {name}: {role}{units.duration(dur)}"
 
 
 def _legend(steps: Sequence[Step], classes: Sequence[str]) -> tuple[tuple[str, str, str], ...]:

@@ -112,6 +112,11 @@ def some(number: int, noun: str) -> str:
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
+def sentence(text: str) -> str:
+    """Begin a text with a capital letter."""
+    return text[:1].upper() + text[1:]
+
+
 def decimal(value: float) -> str:
     """Write a plain number with at most two decimals."""
     return _signed(value, 2).rstrip("0").rstrip(".") if value else "0"

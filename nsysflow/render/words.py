@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 from nsysflow.model import (
     BUCKETS,
+    COMMUNICATOR_KINDS,
     DEVICE_CAUSES,
     EXPOSED_COMM_PARTS,
     HOST_CAUSES,
+    STEP_DROPS,
 )
 
 
@@ -186,6 +188,48 @@ RANK_SOURCE = {
     "process": "one of several processes in the file",
     "unknown": "not found",
 }
+
+
+# Sections whose own name does not read as words.
+SECTION = {
+    "syncs": "Blocking calls",
+    "memory": "Copies",
+    "nvtx": "NVTX ranges",
+    "api": "CUDA calls",
+    "os_calls": "OS calls",
+    "recompute": "Recomputation",
+    "efficiency": "Kernel efficiency",
+    "gpu_memory": "GPU memory",
+    "mfu": "MFU",
+}
+GPU_SOURCE = {
+    "cuda_device": "the device table",
+    "only_gpu": "the only GPU in the file",
+    "cu_device": "the device number",
+}
+RECOMPUTE_SOURCE = {
+    "phases": "annotated phases",
+    "nvtx": "annotated phases",
+    "kernel_counts": "attention kernels counted",
+}
+# Keys of nsysflow.toml that texts name; those without an underscore read as words.
+SETTING_KEYS = (
+    "flops_per_token", "moe_active_params", "step_time_ms", "kv_heads", "head_dim", "seq_len",
+    "tokens_per_step", "global_batch", "world_size", "ffn_matrices", "peak_tflops",
+)  # fmt: skip
+PAUSE = {"checkpoint": "checkpoint", "eval": "evaluation"}
+
+
+def step_drop(reason: str) -> str:
+    """Return why a step does not count, in words."""
+    return STEP_DROPS.get(reason, plain(reason))
+
+
+def communicator_kind(name: str | None) -> str:
+    """Return what a communicator is for."""
+    if name is None or name == "unknown":
+        return "unknown"
+    return COMMUNICATOR_KINDS.get(str(name), plain(str(name)))
 
 
 def plain(name: str) -> str:

@@ -2,10 +2,8 @@
 --
 -- Question: what did each stream run, and when?
 -- Grain:    one row per op
--- Needs:    timeline_op, timeline_row, island
+-- Needs:    timeline_op, timeline_comm, timeline_row
 -- Params:
---   $from_ns BIGINT   as timeline_op
---   $to_ns   BIGINT   as timeline_op
 --   $most    INTEGER  collectives that are never merged, the longest first
 -- Columns:
 --   row         INTEGER  as timeline_row
@@ -17,37 +15,6 @@
 --   covered_ns  BIGINT   time that no earlier op of its row covers
 --   whole       BOOLEAN  it is never merged
 WITH
-_comm AS (
-    SELECT *
-    FROM timeline_op
-    WHERE comm
-),
-
-_cover AS (
-    SELECT
-        start_ns,
-        end_ns,
-        covered_ns
-    FROM island
-    WHERE start_ns < $to_ns AND end_ns > $from_ns
-),
-
-_hidden_from AS (
-    SELECT
-        c.*,
-        a.covered_ns + least(c.from_ns, a.end_ns) - a.start_ns AS hidden_from_ns
-    FROM _comm AS c
-    ASOF LEFT JOIN _cover AS a ON c.from_ns >= a.start_ns
-),
-
-_hidden_until AS (
-    SELECT
-        h.*,
-        a.covered_ns + least(h.until_ns, a.end_ns) - a.start_ns AS hidden_until_ns
-    FROM _hidden_from AS h
-    ASOF LEFT JOIN _cover AS a ON h.until_ns >= a.start_ns
-),
-
 _op AS (
     SELECT
         context,
@@ -77,22 +44,13 @@ _op AS (
         context,
         stream,
         FALSE,
-        CASE
-            -- Slivers between two kernels expose a little of almost every hidden collective.
-            WHEN
-                2 * (
-                    coalesce(hidden_until_ns, (SELECT min(covered_ns) FROM _cover), 0)
-                    - coalesce(hidden_from_ns, (SELECT min(covered_ns) FROM _cover), 0)
-                ) >= until_ns - from_ns
-                THEN 'hidden'
-            ELSE 'unsplit'
-        END,
+        CASE WHEN hidden THEN 'hidden' ELSE 'unsplit' END,
         CASE WHEN kind = 'memcpy' THEN 4611686018427387904 + 10 ELSE name_id END,
         correlation,
         from_ns,
         until_ns,
         row_number() OVER (ORDER BY until_ns - from_ns DESC, from_ns, stream, correlation) <= $most
-    FROM _hidden_until
+    FROM timeline_comm
 ),
 
 _placed AS (

@@ -6,6 +6,7 @@ import copy
 import random
 from typing import Any
 
+from nsysflow.model import CATEGORIES
 from tests.support.document_device import UNARY
 from tests.support.document_parts import Document, listed
 from tests.support.documents import full
@@ -139,6 +140,48 @@ def huge(steps: int = 10_000, layers: int = 4_000) -> Document:
     document["timeline"]["steps"] = [
         copy.deepcopy({**step, "index": step["index"] + at}) for at in range(5)
     ]
+    return document
+
+
+def wordy(cards: int = 60) -> Document:
+    """Return a document with more and longer texts than any analysis writes, and long lists."""
+    document = full(steps=200)
+    base = document["findings"][0]
+    made = "Do this and then that. " * 20
+    document["findings"] = [
+        {
+            **base,
+            "id": f"claim-{at}",
+            "title": f"A claim that is rather long, number {at}, on what this rank does",
+            "category": CATEGORIES[at % len(CATEGORIES)],
+            "status": "opportunity" if at < cards else "unavailable",
+            "bound_ns_per_step": 10**8 - at * 10**6 if at < cards else None,
+            "evidence": [f"evidence that goes on for a line and a half of the page, {k} " * 2
+                         for k in range(6)],
+            **dict.fromkeys(("why", "fix", "trade_off", "verify", "experiment"), made),
+            "capture_next": "--trace=cuda,nvtx,osrt " * 6,
+        }
+        for at in range(cards + 20)
+    ]  # fmt: skip
+    lost = "events may have been lost in this capture " * 6
+    document["capture"]["warnings"] = [
+        {"severity": 2, "text": f"{at}: {lost}", "count": 3} for at in range(60)
+    ]
+    document["steps"]["dropped"] = [
+        {"index": at, "number": at, "reason": "jit_or_load"} for at in range(0, 80, 2)
+    ]
+    name = "void kernel_with_a_long_name<" + "int, " * 30 + ">"
+    document["kernels"]["unclassified"] = [
+        {"name": name, "count": 3, "work_ns": 10**9} for _ in range(30)
+    ]
+    check = document["mfu"]["checks"][0]
+    document["mfu"]["checks"] = [{**check, "text": "a check with a long text " * 6}] * 20
+    for section, count in (("collectives", 60), ("streams", 40), ("memory", 18), ("syncs", 50)):
+        row = document[section]["items"][0]
+        document[section] = listed([dict(row) for _ in range(count)], 600)
+    for section, key in (("nvtx", "path"), ("api", "name")):
+        row = document[section]["items"][0]
+        document[section] = listed([{**row, key: f"forward / layer {at}"} for at in range(200)])
     return document
 
 

@@ -44,6 +44,8 @@ class Planted:
     file: Callable[[int], str] = lambda rank: f"rank{rank}.sqlite"
     hosts: int = 1
     skip: Sequence[tuple[int, int]] = ()
+    # When the host asks for what follows the collective, from the start of the step.
+    asked: Callable[[int, int], int] = lambda _rank, _step: us(30)
     more: Callable[[Export, int, int, int], None] | None = None
     ends: list[int] = field(default_factory=list)
 
@@ -103,8 +105,10 @@ class Planted:
                 registered=True, jsonText=text,
             )  # fmt: skip
         export.kernel(self.kernel, at, end, pid=pid, stream=20, launch=launch)
-        tail = (begin + us(30), begin + us(33))
-        export.kernel("adam", end, end + us(5), pid=pid, launch=tail)
+        asked = begin + self.asked(rank, step)
+        tail = (asked, asked + us(3))
+        after = max(end, tail[1])
+        export.kernel("adam", after, after + us(5), pid=pid, launch=tail)
         if self.more is not None:
             self.more(export, rank, step, begin)
 
