@@ -48,6 +48,9 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
     work.put("step_start", rows, _STEP_TYPES)
     work.table("nccl_launch", process=facts.process)
     work.table("comm_range", process=facts.process)
+    work.table("group_range", process=facts.process)
+    work.table("comm_op")
+    work.table("comm_place")
     work.table("collective", by_start=facts.steps.by_start)
     work.table("exposed_piece")
 

@@ -42,6 +42,7 @@ def _group(study: Study, number: int, rows: Ints, moved: Ints) -> dict[str, Any]
     return {
         "communicator": each.name,
         "kind": study.kind[number],
+        "kind_source": study.kind_source[number],
         "members": [study.lanes[lane].label for lane in each.lanes],
         "size": each.size,
         "hosts": sorted(host for host in hosts if host is not None),

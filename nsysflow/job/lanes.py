@@ -21,10 +21,12 @@ NONE = -1
 # No step began before: times and numbers may be negative, so a small number cannot say that.
 NEVER = np.iinfo(np.int64).min
 OP = {name: code for code, name in enumerate(COLLECTIVE_OPS)}
+# What a communicator may be for, in the order of their codes.
+KINDS = ("tp", "dp", "fsdp", "pp", "ep", "cp", "unknown")
 MOST_KERNELS = 60
 SOURCES = ("payload", "nvtx", "kernel_name")
 _NUMBERS = ("op_no", "start_ns", "end_ns", "order_ns")
-_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step")
+_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step", "beside")
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,7 @@ def read_ops(lanes: Sequence[JobLane]) -> Ops:
     column |= {name: _ints(both, name, NONE) for name in _OPTIONAL}
     column["number"] = _ints(both, "number", NEVER)
     column["op"] = _codes(both["op"], OP)
+    column["named"] = _codes(both["named"], {name: k for k, name in enumerate(KINDS)})
     column["source"] = _codes(both["op_source"], {name: k for k, name in enumerate(SOURCES)})
     comm = both["comm"].combine_chunks().dictionary_encode()
     comms = tuple(comm.dictionary.to_pylist())
@@ -110,9 +113,10 @@ def _ints(table: pa.Table, name: str, missing: int = 0) -> Ints:
 
 
 def _codes(column: pa.ChunkedArray, codes: dict[str, int]) -> Ints:
+    """Return the code of every text, NONE for none."""
     encoded = column.combine_chunks().dictionary_encode()
-    named = [codes[name] for name in encoded.dictionary.to_pylist()]
-    return np.array(named, np.int64)[np.asarray(encoded.indices, dtype=np.int64)]
+    named = [*(codes[name] for name in encoded.dictionary.to_pylist()), NONE]
+    return np.array(named, np.int64)[np.asarray(encoded.indices.fill_null(NONE), dtype=np.int64)]
 
 
 def job_lane(document: dict[str, Any], trace: int, folder: Path) -> JobLane:

@@ -12,6 +12,7 @@ from nsysflow.job.exposed import Exposed, cut, read_exposed
 from nsysflow.job.instances import Members
 from nsysflow.job.kinds import kinds, peers, stages
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops, read_ops
+from nsysflow.job.layout import Layout
 from nsysflow.job.matching import Matching, anchors, by_communicator
 from nsysflow.job.streams import by_stream
 from nsysflow.job.waits import Waits, split
@@ -24,8 +25,9 @@ MATCHED = 0.80
 class Study:
     """The job's collectives, clocks and waits; ``first_op`` is where each lane's ops begin.
 
-    ``kind`` per group; ``stage`` and ``peer`` per lane (equal ``peer``: same work); ``matched``
-    counts the matched collectives of the common kept steps and all of them.
+    ``kind`` per group, ``kind_source`` what says so; ``stage`` and ``peer`` per lane (equal
+    ``peer``: same work); ``matched`` counts the matched collectives of the common kept steps and
+    all of them.
     """
 
     lanes: tuple[JobLane, ...]
@@ -36,6 +38,7 @@ class Study:
     clocks: Clocks
     waits: Waits
     kind: tuple[str, ...]
+    kind_source: tuple[str | None, ...]
     stage: tuple[int, ...]
     peer: tuple[int, ...]
     first_op: Ints
@@ -58,8 +61,21 @@ class Study:
         return self.lanes[lane].trace
 
 
-def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: bool) -> Study:
-    """Match, align and split; ``missing``: ranks of the job are not here."""
+def study(
+    lanes: Sequence[JobLane],
+    captures: Sequence[Capture],
+    *,
+    missing: bool,
+    layout: Layout | None = None,
+) -> Study:
+    """Match, align and split.
+
+    Args:
+        lanes: the lanes; ``trace`` numbers ``captures``.
+        captures: one per file.
+        missing: ranks of the job are not here.
+        layout: how the user says that ranks share the work.
+    """
     ops = read_ops(lanes)
     anchor = anchors(ops, lanes)
     found = by_communicator(ops, anchor)
@@ -68,8 +84,9 @@ def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: boo
     clocks = align(ops, lanes, members, captures)
     trace = np.array([lane.trace for lane in lanes], np.int64)
     waits = split(ops, trace[ops["lane"]], (found, members), clocks, missing=missing)
-    kind = kinds(ops, lanes, found)
-    stage = stages(lanes, found, kind)
+    kind_of = kinds(ops, lanes, found, layout)
+    kind = [name for name, _ in kind_of]
+    stage = stages(lanes, found, kind, layout)
     matched = _matched(ops, anchor, found)
     if matched[0] < MATCHED * matched[1]:
         waits.until[:] = NEVER
@@ -77,8 +94,9 @@ def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: boo
     bubble = np.isin(found.group_of, pipelines) & (ops["op"] == OP["send_recv"])
     first = np.searchsorted(ops["lane"], np.arange(len(lanes)))
     return Study(
-        tuple(lanes), ops, anchor, found, members, clocks, waits, tuple(kind), tuple(stage),
-        tuple(peers(lanes, stage)), first, bubble, matched,
+        tuple(lanes), ops, anchor, found, members, clocks, waits,
+        tuple(kind), tuple(source for _, source in kind_of),
+        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched,
     )  # fmt: skip
 
 

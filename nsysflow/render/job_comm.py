@@ -23,6 +23,7 @@ _KIND = {
     "ep": "expert parallel",
     "cp": "context parallel",
 }
+_SOURCE = {"user": "by [job]", "name": "by its name", "traffic": "by its traffic"}
 
 
 def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
@@ -39,7 +40,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         rows.append(
             {
                 **group,
-                "kind": _KIND.get(str(group["kind"]), plain(str(group["kind"]))),
+                "kind": _kind(group),
                 "members": len(group["members"]),
                 "hosts": len(group["hosts"]),
                 "late": f"{units.clean(last['label'])}: last in {units.share(last['frac'])}"
@@ -66,8 +67,20 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         ),
         rows,
         note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        "first. Totals over the kept steps.",
+        f"first. Totals over the kept steps.{_layout(found)}",
     )
+
+
+def _kind(group: Mapping[str, Any]) -> str:
+    """Return what a communicator is for, and what says so."""
+    kind = _KIND.get(str(group["kind"]), plain(str(group["kind"])))
+    source = _SOURCE.get(str(group.get("kind_source")))
+    return f"{kind} ({source})" if source else kind
+
+
+def _layout(found: Mapping[str, Any]) -> str:
+    reason = found.get("layout")
+    return f" {str(reason)[:1].upper()}{str(reason)[1:]}." if reason else ""
 
 
 def _speed(traffic: Sequence[Mapping[str, Any]]) -> str | None:

@@ -18,6 +18,7 @@
 --   root       INTEGER  root
 --   ranks      INTEGER  size of the communicator, where its creation was captured
 --   comm_rank  INTEGER  this process in it, where its creation was captured
+--   named      VARCHAR  what its name says it is for
 WITH
 _call AS (
     SELECT
@@ -61,7 +62,8 @@ _size AS (
     SELECT
         comm,
         max(ranks) AS ranks,
-        max(rank) AS comm_rank
+        max(rank) AS comm_rank,
+        max(group_kind(comm_name)) AS named
     FROM nccl_call
     WHERE process = $process AND comm IS NOT NULL
     GROUP BY comm
@@ -92,6 +94,7 @@ _placed AS (
         count(*) OVER (PARTITION BY g.thread, g.group_no) AS comms,
         s.ranks,
         s.comm_rank,
+        s.named,
         -- Sends and receives with every other member are an all-to-all.
         g.op = 'send_recv' AND g.peers >= 2 AND g.peers >= coalesce(s.ranks, g.peers + 1) - 1 AS is_all_to_all
     FROM _in_group AS g
@@ -115,7 +118,8 @@ _both AS (
         CASE WHEN p.peers = 1 THEN p.peer END AS peer,
         p.root,
         p.ranks,
-        p.comm_rank
+        p.comm_rank,
+        p.named
     FROM _grouped AS e
     INNER JOIN _placed AS p ON e.thread = p.thread AND e.group_no = p.group_no
     WHERE e.op = 'group_end' AND e.depth = 0
@@ -132,7 +136,8 @@ _both AS (
         c.peer,
         c.root,
         s.ranks,
-        s.comm_rank
+        s.comm_rank,
+        s.named
     FROM _grouped AS c
     LEFT JOIN _size AS s ON c.comm = s.comm
     WHERE c.depth = 0 AND c.op NOT IN ('group_start', 'group_end')
@@ -150,6 +155,7 @@ SELECT
     peer,
     root,
     ranks,
-    comm_rank
+    comm_rank,
+    named
 FROM _both
 ORDER BY thread, start_ns, place

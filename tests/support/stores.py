@@ -25,7 +25,9 @@ ALL_TABLES = {
     "sync": "lane process start_ns end_ns stream context type event event_sync correlation",
     "nvtx": "process thread start_ns end_ns end_thread domain kind name_id framework open",
     "nvtx_domain": "process domain name",
-    "nccl_call": "process thread start_ns end_ns op bytes comm ranks rank device peer root",
+    "nccl_call": (
+        "process thread start_ns end_ns op bytes comm ranks rank device peer root comm_name"
+    ),
     "string": "id value",
     "thread": "process thread tid name",
     "process": "process pid name",
