@@ -107,8 +107,9 @@ def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
         "offsets": [
             {
                 "file": capture.file,
-                "offset_ns": int(clocks.offset[k]) if told and clocks.tells[k] else None,
+                "offset_ns": int(clocks.offset[k]) if told else None,
                 "drift_ppb": round(clocks.slope[k] * 1e9) if clocks.slope[k] else None,
+                "drift_from_ns": int(clocks.middle[k]) if clocks.slope[k] else None,
             }
             for k, capture in enumerate(captures)
         ],

@@ -146,9 +146,18 @@ def clocks(found: Mapping[str, Any], limit: int) -> Table | None:
     offsets = found.get("offsets") or ()
     if not offsets:
         return None
+    rows = [{**row, "drift": _drift(row.get("drift_ppb"))} for row in offsets]
     return build(
         "t-clocks",
         "Clock offsets",
-        (Column("file", "File", "name"), Column("offset_ns", "Offset", "ns", null="not aligned")),
-        list(offsets)[: max(limit, 60)],
+        (
+            Column("file", "File", "name"),
+            Column("offset_ns", "Offset", "ns", null="not aligned"),
+            Column("drift", "Drift", null="none seen"),
+        ),
+        rows[: max(limit, 60)],
     )
+
+
+def _drift(ppb: int | None) -> str | None:
+    return f"{ppb / 1000:+.3f}{units.NARROW}ppm" if ppb else None
