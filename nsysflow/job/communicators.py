@@ -9,6 +9,7 @@ import numpy as np
 from nsysflow.job.lanes import NEVER, NONE, Ints
 from nsysflow.job.shares import bandwidth
 from nsysflow.job.study import Study
+from nsysflow.job.waits import UNSPLIT
 from nsysflow.model import COLLECTIVE_OPS
 from nsysflow.shares import frac, median_ns
 
@@ -48,11 +49,22 @@ def _group(study: Study, number: int, rows: Ints, moved: Ints) -> dict[str, Any]
         "hosts": sorted(host for host in hosts if host is not None),
         "instances": instances,
         "wait_ns": int((until - ops["start_ns"][rows])[split].sum()) if told else None,
+        "unsplit": _unsplit(study, rows),
         "transfer_ns": int((ops["end_ns"][rows] - until)[split].sum()) if told else None,
         "median_late": _late(study, each.lanes, rows) if waits.by_arrival else [],
         "last_share": _last(study, each.lanes, rows, instances) if waits.by_arrival else [],
         "traffic": _traffic(study, rows, moved, each.size or len(each.lanes)),
     }
+
+
+def _unsplit(study: Study, rows: Ints) -> str | None:
+    """Say how many ops could not be split and why, the most frequent reason; None if all were."""
+    why = study.waits.unsplit[rows]
+    codes, count = np.unique(why[why != NONE], return_counts=True)
+    if not len(codes):
+        return None
+    most = int(np.argmax(count))
+    return f"{int(count.sum())} of {len(rows)} not split: {UNSPLIT[int(codes[most])]}"
 
 
 def _late(study: Study, lanes: tuple[int, ...], rows: Ints) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ import numpy as np
 from nsysflow.job.lanes import KINDS, NONE, OP, Ints, JobLane, Ops
 from nsysflow.job.layout import Layout
 from nsysflow.job.matching import Group, Matching
+from nsysflow.job.talks import PAIR
 
 # A tensor-parallel group is busy from early in the step on; gradients come at its end.
 EARLY = 0.4
@@ -20,6 +21,8 @@ MANY_PER_STEP = 4
 FEW_GATHERS = 2
 # Gradient norms and flags are no gradients.
 SMALL_BYTES = 4_096
+# A stage of a pipeline sends to the next and the one before.
+NEIGHBOURS = 2
 # Of the ops of a context-parallel group so many stand beside attention; a few may do so anywhere.
 BESIDE = 0.8
 # Named ranges may enclose what is not theirs: so many of a group's ops carry its name.
@@ -34,14 +37,16 @@ class Traffic:
 
     ``per_step`` counts by op; ``early`` how far into the step the first of an op begins;
     ``gathers_first`` the all-gathers before a step's first reduce-scatter; ``beside`` the share of
-    its ops that the program asks for right before or after attention.
+    its ops that the program asks for right before or after attention, None without attention;
+    ``most_peers`` the most ranks that one op sends to or receives from.
     """
 
     per_step: dict[int, float]
     early: dict[int, float]
     most_bytes: int
     gathers_first: float
-    beside: float
+    beside: float | None
+    most_peers: int
 
 
 def kinds(
@@ -107,8 +112,11 @@ def _traffic(ops: Ops, lane: JobLane, own: Ints) -> Traffic:
     early = {int(code): _typical_first(places, op == code) for code in np.unique(op)}
     most = int(ops["bytes"][own].max()) if len(own) else -1
     near = ops["beside"][own]
-    beside = float((near == 1).sum()) / max(1, int((near != NONE).sum()))
-    return Traffic(per_step, early, most, _gathers_first(places[0], op), beside)
+    told = int((near != NONE).sum())
+    beside = float((near == 1).sum()) / told if told and lane.has_attention else None
+    peers = [len(ops.peers[code]) for code in np.unique(ops["peers"][own]) if code >= 0]
+    most_peers = max(peers, default=0)
+    return Traffic(per_step, early, most, _gathers_first(places[0], op), beside, most_peers)
 
 
 def _gathers_first(at: Ints, op: Ints) -> float:
@@ -140,11 +148,16 @@ def _typical_first(places: tuple[Ints, np.ndarray], some: np.ndarray) -> float:
 def _by_traffic(traffic: Traffic, members: int) -> str | None:
     ops = set(traffic.per_step)
     gather, scatter, reduce = OP["all_gather"], OP["reduce_scatter"], OP["all_reduce"]
-    if traffic.beside >= BESIDE and ops <= {OP["send_recv"], OP["all_to_all"], gather, scatter}:
+    if (traffic.beside or 0) >= BESIDE and ops <= {
+        OP["send_recv"],
+        OP["all_to_all"],
+        gather,
+        scatter,
+    }:
         # Attention asks the other ranks for the rest of the sequence.
         return "cp"
     if ops == {OP["send_recv"]}:
-        return "pp" if members == 2 else None  # noqa: PLR2004 - a link has two ends
+        return _sending(traffic, members)
     if ops == {OP["all_to_all"]}:
         return "ep"
     if ops >= {gather, scatter}:
@@ -152,6 +165,16 @@ def _by_traffic(traffic: Traffic, members: int) -> str | None:
         few = traffic.gathers_first <= FEW_GATHERS
         return "tp" if few and traffic.early[scatter] < EARLY else "fsdp"
     return _reducing(traffic) if ops and ops <= {reduce, scatter} else None
+
+
+def _sending(traffic: Traffic, members: int) -> str | None:
+    """Tell links between stages from what goes to everyone; rings stand beside attention."""
+    if members == PAIR:
+        return "pp"
+    if traffic.most_peers > NEIGHBOURS:
+        return "ep"
+    apart = traffic.beside is not None and traffic.beside <= 1 - BESIDE
+    return "pp" if apart and traffic.most_peers else None
 
 
 def _reducing(traffic: Traffic) -> str | None:
@@ -162,7 +185,7 @@ def _reducing(traffic: Traffic) -> str | None:
 
 
 def stages(
-    lanes: Sequence[JobLane], found: Matching, kind: Sequence[str], layout: Layout | None
+    ops: Ops, lanes: Sequence[JobLane], found: Matching, kind: Sequence[str], layout: Layout | None
 ) -> list[int]:
     """Return the pipeline stage of every lane; all 0 without a pipeline.
 
@@ -172,16 +195,16 @@ def stages(
     ranks = [lane.rank for lane in lanes]
     if layout is not None and None not in ranks:
         return [layout.stage(rank) for rank in ranks if rank is not None]
-    linked: dict[int, set[int]] = {}
-    for each, name in zip(found.groups, kind, strict=True):
-        if name == "pp" and len(each.lanes) == 2:  # noqa: PLR2004
-            one, other = each.lanes
-            linked.setdefault(one, set()).add(other)
-            linked.setdefault(other, set()).add(one)
+    linked = _links(ops, found, kind)
     stage = [0] * len(lanes)
     seen: set[int] = set()
     ends = sorted(linked, key=lambda lane: (len(linked[lane]) > 1, lane))
     for begin in ends:
+        if begin not in seen and len(linked[begin]) == NEIGHBOURS:
+            # No end: the last of interleaved stages sends to the first. Go round one way.
+            last = max(linked[begin])
+            linked[begin].discard(last)
+            linked[last].discard(begin)
         front, depth = {begin} - seen, 0
         while front:
             seen |= front
@@ -189,6 +212,24 @@ def stages(
                 stage[lane] = depth
             front, depth = {n for lane in front for n in linked[lane]} - seen, depth + 1
     return stage
+
+
+def _links(ops: Ops, found: Matching, kind: Sequence[str]) -> dict[int, set[int]]:
+    """Return the lanes that each lane sends to or receives from in a pipeline."""
+    linked: dict[int, set[int]] = {}
+    pairs = {
+        each.lanes
+        for each, name in zip(found.groups, kind, strict=True)
+        if name == "pp" and len(each.lanes) == PAIR
+    }
+    pipelines = [number for number, name in enumerate(kind) if name == "pp"]
+    some = np.isin(found.group_of[found.talks.one], pipelines)
+    ends = np.stack([ops["lane"][side[some]] for side in (found.talks.one, found.talks.other)])
+    pairs |= {(int(one), int(other)) for one, other in np.unique(ends, axis=1).T}
+    for one, other in pairs:
+        linked.setdefault(one, set()).add(other)
+        linked.setdefault(other, set()).add(one)
+    return linked
 
 
 def peers(lanes: Sequence[JobLane], stage: Sequence[int]) -> list[int]:

@@ -86,7 +86,7 @@ def study(
     waits = split(ops, trace[ops["lane"]], (found, members), clocks, missing=missing)
     kind_of = kinds(ops, lanes, found, layout)
     kind = [name for name, _ in kind_of]
-    stage = stages(lanes, found, kind, layout)
+    stage = stages(ops, lanes, found, kind, layout)
     matched = _matched(ops, anchor, found)
     if matched[0] < MATCHED * matched[1]:
         waits.until[:] = NEVER

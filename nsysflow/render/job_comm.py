@@ -13,6 +13,7 @@ from nsysflow.render.words import plain
 
 _COMMUNICATORS = 40
 _STAGE_RANKS = 8
+_UNSPLIT = 3
 _LARGE_BYTES = 1_000_000
 _SLOW = 0.9
 _KIND = {
@@ -67,7 +68,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
         ),
         rows,
         note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        f"first. Totals over the kept steps.{_layout(found)}",
+        f"first. Totals over the kept steps.{_layout(found)}{_unsplit(groups)}",
     )
 
 
@@ -76,6 +77,17 @@ def _kind(group: Mapping[str, Any]) -> str:
     kind = _KIND.get(str(group["kind"]), plain(str(group["kind"])))
     source = _SOURCE.get(str(group.get("kind_source")))
     return f"{kind} ({source})" if source else kind
+
+
+def _unsplit(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Name the first few communicators that could not be split, with the reason."""
+    told = [
+        f"{group['communicator'] or 'no id'}: {group['unsplit']}"
+        for group in groups
+        if group.get("unsplit")
+    ]
+    more = f" And {len(told) - _UNSPLIT} more." if len(told) > _UNSPLIT else ""
+    return "".join(f" {text}." for text in told[:_UNSPLIT]) + more
 
 
 def _layout(found: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@
 --   comm_rank  INTEGER   this lane in it, where known
 --   bytes      BIGINT    per rank; of a copy its size
 --   peer       INTEGER   the one peer of a send or receive
+--   peers      VARCHAR   all peers of its sends and receives, by comma
 --   root       INTEGER   root
 --   named      VARCHAR   what the name of its communicator or of an enclosing range says it is for
 --   beside     INTEGER   1 where the program asks for it right before or after attention, else 0
@@ -58,6 +59,7 @@ _payload AS (
         l.comm_rank,
         l.bytes,
         l.peer,
+        l.peers,
         l.root,
         l.named
     FROM _called AS c
@@ -127,6 +129,7 @@ SELECT
     p.comm_rank,
     coalesce(p.bytes, o.bytes) AS bytes,
     p.peer,
+    p.peers,
     p.root,
     coalesce(p.named, g.named) AS named,
     g.beside,

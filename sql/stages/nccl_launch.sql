@@ -15,6 +15,7 @@
 --   op         VARCHAR  operation; generic if the group mixes several
 --   bytes      BIGINT   per rank, as NCCL counts them for this operation
 --   peer       INTEGER  the one peer of a send or receive
+--   peers      VARCHAR  all peers of sends and receives, by comma
 --   root       INTEGER  root
 --   ranks      INTEGER  size of the communicator, where its creation was captured
 --   comm_rank  INTEGER  this process in it, where its creation was captured
@@ -79,6 +80,8 @@ _in_group AS (
         min(op) AS op,
         count(DISTINCT peer) AS peers,
         min(peer) AS peer,
+        max(peer) AS most_peer,
+        CASE WHEN count(peer) = count(*) THEN array_to_string(list_sort(list(DISTINCT peer)), ',') END AS talk,
         max(root) AS root,
         sum(bytes) AS bytes,
         max(bytes) AS most_bytes
@@ -95,8 +98,10 @@ _placed AS (
         s.ranks,
         s.comm_rank,
         s.named,
-        -- Sends and receives with every other member are an all-to-all.
-        g.op = 'send_recv' AND g.peers >= 2 AND g.peers >= coalesce(s.ranks, g.peers + 1) - 1 AS is_all_to_all
+        -- Sends and receives with every other member are an all-to-all. Where the number of members is
+        -- not known, three peers or more without a gap are: rings and pipelines have two.
+        g.op = 'send_recv' AND g.peers >= greatest(2, coalesce(s.ranks - 1, 3))
+        AND (s.ranks IS NOT NULL OR g.most_peer <= g.peers) AS is_all_to_all
     FROM _in_group AS g
     LEFT JOIN _size AS s ON g.comm = s.comm
 ),
@@ -116,6 +121,7 @@ _both AS (
             ELSE p.bytes
         END AS bytes,
         CASE WHEN p.peers = 1 THEN p.peer END AS peer,
+        CASE WHEN p.op = 'send_recv' AND p.ops = 1 THEN p.talk END AS peers,
         p.root,
         p.ranks,
         p.comm_rank,
@@ -134,6 +140,7 @@ _both AS (
         c.op,
         c.bytes,
         c.peer,
+        CASE WHEN c.op = 'send_recv' THEN c.peer::VARCHAR END AS peers,
         c.root,
         s.ranks,
         s.comm_rank,
@@ -153,6 +160,7 @@ SELECT
     op,
     bytes::BIGINT AS bytes,
     peer,
+    peers,
     root,
     ranks,
     comm_rank,
