@@ -178,7 +178,7 @@ def _capture(trace: Path) -> Document:
 def _clock(capture: Document, file: str) -> Capture:
     first, last = capture.get("start_ns"), capture.get("end_ns")
     span = last - first if first is not None and last is not None else 0
-    return Capture(file, capture.get("utc_start_ns"), span)
+    return Capture(file, capture.get("utc_start_ns"), span, tuple(capture.get("nic_links") or ()))
 
 
 def _missing(table: RankTable) -> str | None:

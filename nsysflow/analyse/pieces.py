@@ -6,6 +6,7 @@
                    they exposed: (step, start_ns, end_ns, bucket, cause, ns)
 ``lane_step``      the kept steps by bucket and cause, exposed communication apart:
                    (step, bucket, cause, ns)
+``lane_metric``    what the sampled counters of the GPU show              sql/stages/lane_metric.sql
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from nsysflow.analyse.intervals import Ints, Spans, minus, overlaps
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
 
-TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step")
+TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step", "lane_metric")
 # Shorter stretches are turn-arounds between kernels: no rank waits there for another.
 LEAST_CUT_NS = 2_000
 _PLAIN = tuple(bucket for bucket in BUCKETS if bucket not in ("exposed_comm", "idle"))
@@ -51,6 +52,7 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
     work.table("group_range", process=facts.process)
     work.table("comm_op")
     work.table("comm_place")
+    work.table("comm_link")
     work.table("collective", by_start=facts.steps.by_start)
     work.table("exposed_piece")
 
@@ -65,6 +67,7 @@ def save_pieces(work: Workspace, facts: Facts, folder: Path) -> None:
         AssertionError: the pieces do not sum to the kept steps, a fault of the measurement.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    work.table("lane_metric")
     _cut(work, facts)
     work.table("window_bucket", shift=facts.shift)
     work.table("level1", shift=facts.shift)

@@ -30,11 +30,15 @@ TO_SIGMA = 1.4826
 
 @dataclass(frozen=True)
 class Capture:
-    """What a file says of its clock. ``utc_ns``: the time at its zero, None if not recorded."""
+    """What a file says of its clock and of the node's network adapters, by what links them.
+
+    ``utc_ns``: the time at its zero, None if not recorded.
+    """
 
     file: str
     utc_ns: int | None
     span_ns: int = 0
+    nics: tuple[str, ...] = ()
 
 
 @dataclass

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from nsysflow.job.clocks import Capture
 from nsysflow.job.lanes import NEVER, NONE, Ints
+from nsysflow.job.links import Links
 from nsysflow.job.shares import bandwidth
 from nsysflow.job.study import Study
 from nsysflow.job.waits import UNSPLIT
@@ -14,14 +17,16 @@ from nsysflow.model import COLLECTIVE_OPS
 from nsysflow.shares import frac, median_ns
 
 
-def groups(study: Study, moved: Ints) -> list[dict[str, Any]]:
+def groups(study: Study, captures: Sequence[Capture], moved: Ints) -> list[dict[str, Any]]:
     """Return one row per communicator, the longest transfer first."""
     rows = study.members.op
     number = study.found.group[study.members.at]
     order = np.argsort(number, kind="stable")
     edges = np.searchsorted(number[order], np.arange(len(study.found.groups) + 1))
+    links = Links(study, captures)
     found = [
         _group(study, k, rows[order[edges[k] : edges[k + 1]]], moved)
+        | links.of(study.found.groups[k].lanes, rows[order[edges[k] : edges[k + 1]]])
         for k in range(len(study.found.groups))
         if len(study.found.groups[k].lanes) > 1
     ]

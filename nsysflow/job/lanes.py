@@ -26,7 +26,7 @@ KINDS = ("tp", "dp", "fsdp", "pp", "ep", "cp", "unknown")
 MOST_KERNELS = 60
 SOURCES = ("payload", "nvtx", "kernel_name")
 _NUMBERS = ("op_no", "start_ns", "end_ns", "order_ns")
-_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step", "beside")
+_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step", "beside", "nvlink", "pcie")
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str 
     late = [] if unknown else suspects(study, common, tallies)
     sections = {
         "alignment": _alignment(study, captures),
-        "collectives": _collectives(study, moved, reason),
+        "collectives": _collectives(study, captures, moved, reason),
         "stragglers": _withheld(unknown, total=0, shown=0, items=[])
         if unknown
         else _stragglers(study, common, late) | {"late": _late(study, common, tallies)},
@@ -117,7 +117,9 @@ def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
     return section if told else section | {"reason": clocks.reason}
 
 
-def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
+def _collectives(
+    study: Study, captures: Sequence[Capture], moved: Ints, untrusted: str | None
+) -> Section:
     matched, whole = study.matched
     if not whole:
         return {"status": "not_applicable", "reason": NOTHING, "matched_frac": None, "groups": []}
@@ -129,7 +131,7 @@ def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
         "status": "ok",
         "matched_frac": share,
         "split_by": how,
-        "groups": groups(study, moved)[:LIST_ROWS],
+        "groups": groups(study, captures, moved)[:LIST_ROWS],
     }
 
 

@@ -24,6 +24,12 @@ _KIND = {
     "ep": "expert parallel",
     "cp": "context parallel",
 }
+_LINK = {
+    "nvlink": "NVLink",
+    "pcie": "PCIe",
+    "infiniband": "InfiniBand",
+    "ethernet": "Ethernet",
+}
 _SOURCE = {"user": "by [job]", "name": "by its name", "traffic": "by its traffic"}
 
 
@@ -49,6 +55,7 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
                 else None,
                 "late_ns": late["ns"] if late else None,
                 "speed": _speed(group.get("traffic") or ()),
+                "link": _LINK.get(str(group.get("link"))),
             }
         )
     return build(
@@ -63,12 +70,13 @@ def communicators(found: Mapping[str, Any], limit: int) -> Table | None:
             Column("wait_ns", "Wait", "ns", null="not split"),
             Column("transfer_ns", "Transfer", "ns", null="not split"),
             Column("speed", "Bus bandwidth", null="not known", wide=True),
+            Column("link", "Link", null="not told", wide=True),
             Column("late", "Most often last", null="cannot tell", wide=True),
             Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
         ),
         rows,
         note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        f"first. Totals over the kept steps.{_layout(found)}{_unsplit(groups)}",
+        f"first. Totals over the kept steps.{_layout(found)}{_unsplit(groups)}{_no_link(groups)}",
     )
 
 
@@ -88,6 +96,15 @@ def _unsplit(groups: Sequence[Mapping[str, Any]]) -> str:
     ]
     more = f" And {len(told) - _UNSPLIT} more." if len(told) > _UNSPLIT else ""
     return "".join(f" {text}." for text in told[:_UNSPLIT]) + more
+
+
+def _no_link(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Say once why links are not told: the reason that most communicators have."""
+    reasons = [g["link_evidence"] for g in groups if not g.get("link") and g.get("link_evidence")]
+    if not reasons:
+        return ""
+    most = max(sorted(set(reasons)), key=reasons.count)
+    return f" Link not told: {most}."
 
 
 def _layout(found: Mapping[str, Any]) -> str:

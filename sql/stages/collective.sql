@@ -2,7 +2,7 @@
 --
 -- Question: which collective is this kernel, on which communicator, in which step?
 -- Grain:    one row per communication op with a duration, whole capture
--- Needs:    comm_op, comm_place, owned_op, nccl_launch, comm_range, kernel_name, step_start
+-- Needs:    comm_op, comm_place, comm_link, owned_op, nccl_launch, comm_range, kernel_name, step_start
 -- Params:
 --   $by_start BOOLEAN  no launch or no host range to go by: the device start decides
 -- Columns:
@@ -21,6 +21,8 @@
 --   root       INTEGER   root
 --   named      VARCHAR   what the name of its communicator or of an enclosing range says it is for
 --   beside     INTEGER   1 where the program asks for it right before or after attention, else 0
+--   nvlink     BIGINT    mean of the NVLink counters meanwhile, hundredths of a percent
+--   pcie       BIGINT    the same of PCIe
 --   context    BIGINT    CUDA context
 --   stream     BIGINT    CUDA stream
 --   correlation BIGINT   id shared with the launching call
@@ -133,6 +135,8 @@ SELECT
     p.root,
     coalesce(p.named, g.named) AS named,
     g.beside,
+    i.nvlink,
+    i.pcie,
     o.context,
     o.stream,
     o.correlation,
@@ -144,6 +148,7 @@ LEFT JOIN _payload AS p ON o.op_no = p.op_no
 LEFT JOIN _framework AS f ON o.op_no = f.op_no
 LEFT JOIN _asked AS a ON o.op_no = a.op_no
 LEFT JOIN comm_place AS g ON o.op_no = g.op_no
+LEFT JOIN comm_link AS i ON o.op_no = i.op_no
 LEFT JOIN kernel_name AS k ON o.name_id = k.name_id AND o.kind = 'kernel'
 LEFT JOIN _owned AS w
     ON

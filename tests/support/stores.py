@@ -40,6 +40,7 @@ ALL_TABLES = {
     "overhead": "process thread start_ns end_ns type name_id",
     "memory_event": "process device at_ns bytes operation kind address",
     "callchain": "id depth symbol_id module_id",
+    "gpu_metric": "gpu metric at_ns value",
     "lane": "lane process pid device",
 }
 
