@@ -64,13 +64,19 @@ def anchors(ops: Ops, lanes: Sequence[JobLane]) -> Ints:
 
     Ops before a lane's first step belong to the step before it.
     """
-    numbers = ops["number"].copy()
-    first = np.array([NEVER if x.first_number is None else x.first_number for x in lanes], np.int64)
-    if (first == NEVER).any() or (numbers[ops["step"] >= 0] == NEVER).any():
+    if not is_numbered(ops, lanes):
         return _by_position(ops, lanes)
+    numbers = ops["number"].copy()
+    first = np.array([x.first_number for x in lanes], np.int64)
     early = ops["step"] == NONE
     numbers[early] = first[ops["lane"][early]] - 1
     return numbers
+
+
+def is_numbered(ops: Ops, lanes: Sequence[JobLane]) -> bool:
+    """Whether every step has a number of its own, so that captures may begin at different ones."""
+    told = all(lane.first_number is not None for lane in lanes)
+    return told and not bool((ops["number"][ops["step"] >= 0] == NEVER).any())
 
 
 def _by_position(ops: Ops, lanes: Sequence[JobLane]) -> Ints:

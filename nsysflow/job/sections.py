@@ -62,6 +62,8 @@ def _withheld(reason: str | None, **empty: object) -> Section:
 
 def _untrusted(study: Study) -> str | None:
     matched, whole = study.matched
+    if study.doubt:
+        return study.doubt
     if not whole or matched >= MATCHED * whole:
         return None
     share = 100 * matched / whole
@@ -97,12 +99,13 @@ def _unclear(study: Study, common: Common) -> str | None:
 
 def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
     clocks = study.clocks
-    told = clocks.status != "not_aligned"
+    # Clocks were fitted to the matches: they stand and fall with those.
+    told = clocks.status != "not_aligned" and study.doubt is None
     section: Section = {
-        "status": clocks.status,
-        "method": clocks.method or None,
-        "residual_ns": clocks.sigma_ns,
-        "p95_ns": clocks.p95_ns if clocks.sigma_ns is not None else None,
+        "status": clocks.status if told else "not_aligned",
+        "method": clocks.method or None if told else None,
+        "residual_ns": clocks.sigma_ns if told else None,
+        "p95_ns": clocks.p95_ns if told and clocks.sigma_ns is not None else None,
         "samples": clocks.samples,
         "offsets": [
             {
@@ -114,7 +117,7 @@ def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
             for k, capture in enumerate(captures)
         ],
     }
-    return section if told else section | {"reason": clocks.reason}
+    return section if told else section | {"reason": study.doubt or clocks.reason}
 
 
 def _collectives(

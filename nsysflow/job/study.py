@@ -13,7 +13,8 @@ from nsysflow.job.instances import Members
 from nsysflow.job.kinds import kinds, peers, stages
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops, read_ops
 from nsysflow.job.layout import Layout
-from nsysflow.job.matching import Matching, anchors, by_communicator
+from nsysflow.job.matching import Matching, anchors, by_communicator, is_numbered
+from nsysflow.job.places import misplaced
 from nsysflow.job.streams import by_stream
 from nsysflow.job.waits import Waits, split
 
@@ -27,7 +28,7 @@ class Study:
 
     ``kind`` per group, ``kind_source`` what says so; ``stage`` and ``peer`` per lane (equal
     ``peer``: same work); ``matched`` counts the matched collectives of the common kept steps and
-    all of them.
+    all of them; ``doubt`` says why none of the matches is believed, None if they are.
     """
 
     lanes: tuple[JobLane, ...]
@@ -44,12 +45,13 @@ class Study:
     first_op: Ints
     bubble: Flags
     matched: tuple[int, int]
+    doubt: str | None = None
 
     @property
     def trusted(self) -> bool:
         """Whether enough is matched for claims across ranks."""
         matched, whole = self.matched
-        return whole > 0 and matched >= MATCHED * whole
+        return whole > 0 and matched >= MATCHED * whole and self.doubt is None
 
     def exposed(self, lane: int) -> tuple[Exposed, Ints]:
         """Return a lane's exposed communication, cut into parts."""
@@ -88,7 +90,10 @@ def study(
     kind = [name for name, _ in kind_of]
     stage = stages(ops, lanes, found, kind, layout)
     matched = _matched(ops, anchor, found)
-    if matched[0] < MATCHED * matched[1]:
+    doubt = None
+    if not is_numbered(ops, lanes) and None not in {capture.utc_ns for capture in captures}:
+        doubt = misplaced(ops, (found, members), clocks, trace[ops["lane"]], captures)
+    if matched[0] < MATCHED * matched[1] or doubt:
         waits.until[:] = NEVER
     pipelines = [number for number, name in enumerate(kind) if name == "pp"]
     bubble = np.isin(found.group_of, pipelines) & (ops["op"] == OP["send_recv"])
@@ -96,7 +101,7 @@ def study(
     return Study(
         tuple(lanes), ops, anchor, found, members, clocks, waits,
         tuple(kind), tuple(source for _, source in kind_of),
-        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched,
+        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched, doubt,
     )  # fmt: skip
 
 
