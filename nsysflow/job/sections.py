@@ -66,6 +66,8 @@ def _untrusted(study: Study) -> str | None:
         return study.doubt
     if not whole or matched >= MATCHED * whole:
         return None
+    if study.apart:
+        return study.apart
     share = 100 * matched / whole
     return f"matched {share:.0f} % of the collectives, less than {100 * MATCHED:.0f} %"
 
@@ -83,7 +85,7 @@ def _unwalkable(
             len(np.unique(study.clocks.part)) > 1,
             "the ranks form groups without a common collective",
         ),
-        (not common.numbers, "no step was kept on every rank"),
+        (not common.numbers, study.apart or "no step was kept on every rank"),
         (not study.waits.complete.any(), "no communicator has all its members in this report"),
     )
     return next((reason for applies, reason in reasons if applies), None)

@@ -28,7 +28,8 @@ class Study:
 
     ``kind`` per group, ``kind_source`` what says so; ``stage`` and ``peer`` per lane (equal
     ``peer``: same work); ``matched`` counts the matched collectives of the common kept steps and
-    all of them; ``doubt`` says why none of the matches is believed, None if they are.
+    all of them; ``doubt`` says why none of the matches is believed, ``apart`` that no step was
+    captured on all lanes; both None if all is well.
     """
 
     lanes: tuple[JobLane, ...]
@@ -46,6 +47,7 @@ class Study:
     bubble: Flags
     matched: tuple[int, int]
     doubt: str | None = None
+    apart: str | None = None
 
     @property
     def trusted(self) -> bool:
@@ -90,6 +92,7 @@ def study(
     kind = [name for name, _ in kind_of]
     stage = stages(ops, lanes, found, kind, layout)
     matched = _matched(ops, anchor, found)
+    apart = _apart(ops, anchor, lanes) if is_numbered(ops, lanes) else None
     doubt = None
     if not is_numbered(ops, lanes) and None not in {capture.utc_ns for capture in captures}:
         doubt = misplaced(ops, (found, members), clocks, trace[ops["lane"]], captures)
@@ -101,8 +104,26 @@ def study(
     return Study(
         tuple(lanes), ops, anchor, found, members, clocks, waits,
         tuple(kind), tuple(source for _, source in kind_of),
-        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched, doubt,
+        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched, doubt, apart,
     )  # fmt: skip
+
+
+def _apart(ops: Ops, anchor: Ints, lanes: Sequence[JobLane]) -> str | None:
+    """Say so where lanes that communicate have no step number in common."""
+    some = ops["comm"] != NONE
+    some = some & (ops["ranks"] != 1) & (ops["step"] != NONE)
+    pairs = np.unique(np.stack([ops["lane"][some], anchor[some]]), axis=1)
+    steps: dict[int, set[int]] = {}
+    for lane, number in pairs.T.tolist():
+        steps.setdefault(lane, set()).add(number)
+    if len(steps) < 2 or set.intersection(*steps.values()):  # noqa: PLR2004 - nothing to compare
+        return None
+    ends = [(min(each), max(each), lanes[lane].label) for lane, each in sorted(steps.items())]
+    first, other = min(ends), max(ends)
+    return (
+        f"the ranks have no step number in common: {first[2]} has steps {first[0]} to {first[1]}, "
+        f"{other[2]} {other[0]} to {other[1]}"
+    )
 
 
 def _matched(ops: Ops, anchor: Ints, found: Matching) -> tuple[int, int]:
