@@ -71,6 +71,13 @@ def test_the_late_rank_is_named_with_its_cause(job: Job) -> None:
     assert (card["status"], card["ranks"]) == ("opportunity", [2])
 
 
+def test_few_ends_without_ids_are_worth_medium_at_most(job: Job, tmp_path: Path) -> None:
+    assert job.result["walk"]["status"] == "ok"
+    assert "high" not in {f["confidence"] for f in job.result["findings"]}
+    told = made(tmp_path, payload=True)
+    assert "high" in {f["confidence"] for f in told.result["findings"]}
+
+
 def test_the_walk_stays_on_the_late_rank(job: Job) -> None:
     by_label: dict[str, int] = {}
     for item in job.result["walk"]["items"]:
