@@ -91,6 +91,14 @@ to = 2.5
     assert rest == {}
 
 
+def test_the_layout_of_the_job_is_counts_of_ranks(tmp_path: Path) -> None:
+    settings, _ = load(tmp_path, "[job]\ntp = 2\npp = 4\nep = 1\n")
+    assert settings.job == {"tp": 2, "pp": 4, "ep": 1}
+    for wrong in ("tp = 0", "cp = 1.5", 'dp = "4"', "tensor = 2"):
+        with pytest.raises(UsageError):
+            load(tmp_path, f"[job]\n{wrong}\n")
+
+
 def test_every_option_can_stand_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text('"a" = 3\n', encoding="utf-8")
     settings, rest = load(

@@ -30,7 +30,7 @@ def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], Job]:
     folder = tmp_path_factory.mktemp("demo")
-    base = {"ranks": 4, "steps": 6, "kernels": 2_500, "drift_ppb": 0, "stall_every": 0}
+    base = {"ranks": 4, "steps": 6, "kernels": 2_500, "stall_every": 0}
     truth = make_run(folder / "run", Plan(**(base | PLANS[request.param])))
     return truth, job_of(folder / "run", folder)
 

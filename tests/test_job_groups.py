@@ -109,6 +109,16 @@ def test_sends_and_receives_with_every_other_rank_are_an_all_to_all(tmp_path: Pa
     assert calls.items(tmp_path) == [row("all_to_all", 7, 1, 100)]
 
 
+def test_without_the_number_of_ranks_two_neighbours_are_no_all_to_all(tmp_path: Path) -> None:
+    for number, (peers, op, size) in enumerate(
+        (((0, 2), "send_recv", 100), ((1, 3, 4), "send_recv", 100), ((0, 1, 3), "all_to_all", 100))
+    ):
+        calls = Calls()
+        talk = [(name, 7, 100, peer) for peer in peers for name in ("ncclSend", "ncclRecv")]
+        calls.group(1, *talk)
+        assert calls.items(tmp_path / str(number)) == [row(op, 7, 1, size)]
+
+
 def test_sends_to_some_ranks_are_sends(tmp_path: Path) -> None:
     calls = Calls(ranks=4)
     talk = [(name, 7, 100, peer) for peer in (1, 3) for name in ("ncclSend", "ncclRecv")]

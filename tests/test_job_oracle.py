@@ -25,7 +25,8 @@ from tests.support.job_run import Planted, job_of
 
 COLUMNS = (
     "lane", "start_ns", "end_ns", "order_ns", "op", "source", "comm", "ranks", "comm_rank", "bytes",
-    "peer", "root", "stream", "step", "number", "op_no",
+    "peer", "peers", "root", "stream", "step", "number", "op_no", "named", "beside",
+    "nvlink", "pcie",
 )  # fmt: skip
 Row = dict[str, int]
 

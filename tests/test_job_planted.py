@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from nsysflow.render import render_index
 from tests.support.export import us
 from tests.support.job_run import Job, Planted, job_of
 from tests.support.schemas import check
@@ -70,6 +71,13 @@ def test_the_late_rank_is_named_with_its_cause(job: Job) -> None:
     assert (card["status"], card["ranks"]) == ("opportunity", [2])
 
 
+def test_few_ends_without_ids_are_worth_medium_at_most(job: Job, tmp_path: Path) -> None:
+    assert job.result["walk"]["status"] == "ok"
+    assert "high" not in {f["confidence"] for f in job.result["findings"]}
+    told = made(tmp_path, payload=True)
+    assert "high" in {f["confidence"] for f in told.result["findings"]}
+
+
 def test_the_walk_stays_on_the_late_rank(job: Job) -> None:
     by_label: dict[str, int] = {}
     for item in job.result["walk"]["items"]:
@@ -112,6 +120,25 @@ def test_a_file_without_session_start_has_no_times(tmp_path: Path) -> None:
     late, victim = (job.lanes[x]["causes"]["exposed_comm"] for x in ("0002", "0000"))
     assert late["wait_gated"] + late["wait_host_late"] == 0
     assert victim["wait_gated"] + victim["wait_host_late"] > 0
+
+
+@pytest.mark.parametrize("lacking", [{1}, {0, 1, 2, 3}])
+def test_many_collectives_do_not_stand_for_a_session_start(
+    tmp_path: Path, lacking: set[int]
+) -> None:
+    job = made(tmp_path, steps=30, payload=True, session=lambda rank: rank not in lacking)
+    found = job.result["alignment"]
+    assert (found["status"], found["residual_ns"]) == ("not_aligned", None)
+    assert "has no session start" in found["reason"]
+    assert {row["offset_ns"] for row in found["offsets"]} == {None}
+    (group,) = job.result["collectives"]["groups"]
+    assert group["median_late"] == group["last_share"] == []
+    assert job.result["collectives"]["split_by"] == "durations"
+    for name in ("walk", "stragglers"):
+        assert job.result[name]["status"] == "withheld"
+        assert job.result[name]["reason"] == found["reason"]
+    page = render_index(job.result)
+    assert "are not compared" in page
 
 
 def test_impossible_clocks_are_not_believed(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from nsysflow.job.clocks import Capture
 from nsysflow.job.drawn import split_timeline
 from nsysflow.job.findings import job_findings
 from nsysflow.job.lanes import job_lane
+from nsysflow.job.layout import layout_of
 from nsysflow.job.sections import across
 from nsysflow.job.shares import lane_share, transfers
 from nsysflow.job.study import Study, study
@@ -145,7 +146,8 @@ def _across(
         shown.append(document["lane"])
     files_of = {job.trace: lane["file"] for job, lane in zip(job_lanes, shown, strict=True)}
     clocks = [_clock(capture, files_of[k]) for k, capture in enumerate(captures)]
-    found = study(job_lanes, clocks, missing=bool(table.missing_ranks))
+    layout, misfit = layout_of(settings.job, table.ranks_expected or len(lanes))
+    found = study(job_lanes, clocks, missing=bool(table.missing_ranks), layout=layout)
     moved = transfers(found)
     place = {lane.label: k for k, lane in enumerate(mine)}
     light = []
@@ -162,6 +164,7 @@ def _across(
         files.write(lane, document.text())
         light.append(_lighter(document))
     judged = across(found, clocks, moved, _missing(table))
+    judged.sections["collectives"]["layout"] = misfit
     sections = judged.sections | {"pipeline": _pipeline(found, light, place)}
     return light, sections, job_findings(light, sections)
 
@@ -179,7 +182,7 @@ def _capture(trace: Path) -> Document:
 def _clock(capture: Document, file: str) -> Capture:
     first, last = capture.get("start_ns"), capture.get("end_ns")
     span = last - first if first is not None and last is not None else 0
-    return Capture(file, capture.get("utc_start_ns"), span)
+    return Capture(file, capture.get("utc_start_ns"), span, tuple(capture.get("nic_links") or ()))
 
 
 def _missing(table: RankTable) -> str | None:

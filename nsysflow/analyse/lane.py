@@ -67,6 +67,7 @@ def _first_line(error: Exception) -> str:
 
 def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Settings) -> Facts:
     work.view("lane_op", lane=lane.lane)
+    work.view("gpu_sample", lane=lane.lane)
     span = work.row("lane_span")
     if span["start_ns"] is None:
         raise InputError(

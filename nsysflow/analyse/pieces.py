@@ -7,6 +7,7 @@
 ``lane_step``      the kept steps by bucket and cause, exposed communication apart:
                    (step, bucket, cause, ns)
 ``timeline_collective``  which collectives the marks of the timeline are
+``lane_metric``    what the sampled counters of the GPU show              sql/stages/lane_metric.sql
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import BUCKETS, HOST_CAUSES, IDLE_CAUSES
 
-TABLES = ("collective", "exposed_piece", "lane_piece", "lane_step", "timeline_collective")
+TABLES = (
+    "collective", "exposed_piece", "lane_piece", "lane_step", "lane_metric", "timeline_collective",
+)  # fmt: skip
 # Shorter stretches are turn-arounds between kernels: no rank waits there for another.
 LEAST_CUT_NS = 2_000
 _PLAIN = tuple(bucket for bucket in BUCKETS if bucket not in ("exposed_comm", "idle"))
@@ -51,6 +54,10 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
     work.put("step_start", rows, _STEP_TYPES)
     work.table("nccl_launch", process=facts.process)
     work.table("comm_range", process=facts.process)
+    work.table("group_range", process=facts.process)
+    work.table("comm_op")
+    work.table("comm_place")
+    work.table("comm_link")
     work.table("collective", by_start=facts.steps.by_start)
     work.table("exposed_piece")
 
@@ -65,6 +72,7 @@ def save_pieces(work: Workspace, facts: Facts, folder: Path) -> None:
         AssertionError: the pieces do not sum to the kept steps, a fault of the measurement.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    work.table("lane_metric")
     _cut(work, facts)
     measure_level1(work, facts.ops, work.kept("segment"))
     _keep_pieces(work, facts)

@@ -115,7 +115,9 @@ def open_workspace(trace: Path, limits: Limits) -> Iterator[Workspace]:
     connection = duckdb.connect(":memory:", config=config)
     try:
         connection.execute("SET enable_progress_bar = false")
-        connection.execute(data("sql", "macros", "intervals.sql").read_text(encoding="utf-8"))
+        for macros in ("intervals", "groups"):
+            text = data("sql", "macros", f"{macros}.sql").read_text(encoding="utf-8")
+            connection.execute(text)
         for path in sorted(trace.glob("*.parquet")):
             source = str(path).replace("'", "''")
             connection.execute(f"CREATE VIEW \"{path.stem}\" AS FROM read_parquet('{source}')")

@@ -29,6 +29,9 @@ _COUNTS = (
 _REQUIRED = ("dtype", "attention")
 # A model that says no more than this gives tokens per second, and needs neither of those two.
 _RATE = frozenset({"seq_len", "tokens_per_step", "global_batch", "world_size", "step_time_ms"})
+_CADENCES = ("checkpoint_every", "eval_every")
+# Sizes of tensor, pipeline, data, context and expert parallelism.
+_LAYOUT = ("tp", "pp", "dp", "cp", "ep")
 _FFN_MATRICES = (2, 3)
 # Far beyond any model; what is larger is a slip of the pen and would end in infinities.
 _MOST = 1e30
@@ -68,9 +71,12 @@ def gpu_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def job_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return [job] checked: cadences in steps."""
-    checks.known_keys(values, ("checkpoint_every", "eval_every"), where)
-    return {key: checks.whole(value, f"{where} {key}") for key, value in values.items()}
+    """Return [job] checked: cadences in steps, and how many ranks share what."""
+    checks.known_keys(values, (*_CADENCES, *_LAYOUT), where)
+    return {
+        key: checks.whole(value, f"{where} {key}", least=1 if key in _LAYOUT else 0)
+        for key, value in values.items()
+    }
 
 
 def _check_sizes(found: Mapping[str, Any], where: str) -> None:

@@ -47,6 +47,8 @@ _KEYS = {
     "peer": ("Peer rank", "peer"),
     "root": ("Root", "root"),
 }
+_NAME_KEYS = ("NCCL communicator name", "Communicator name", "commName")
+_MOST_NAME = 256
 # Rows of the advanced trace that carry these are device work, split by channel, not calls.
 _DEVICE_KEYS = ("operationId", "localId")
 _TYPE_BYTES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
@@ -61,6 +63,7 @@ _SCHEMA = pa.schema(
         ("bytes", pa.int64()),
         ("comm", pa.string()),
         *((name, pa.int32()) for name in ("ranks", "rank", "device", "peer", "root")),
+        ("comm_name", pa.string()),
     ]
 )
 
@@ -141,6 +144,8 @@ def call_fields(fields: dict[str, Any]) -> dict[str, Any]:
         known["bytes"] = _counted_bytes(fields)
     comm = payload.whole(_first(fields, _COMM_KEYS), 64)
     known["comm"] = None if comm is None else f"0x{comm % (1 << 64):016x}"
+    name = _first(fields, _NAME_KEYS)
+    known["comm_name"] = name[:_MOST_NAME] if isinstance(name, str) and name else None
     return known
 
 

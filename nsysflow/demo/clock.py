@@ -38,6 +38,10 @@ class Clock:
         shown = since + since * self.drift_ppb // BILLION
         return np.where(true_ns == ABSENT, ABSENT, shown)
 
+    def at(self, true_ns: int) -> int:
+        """Return what this clock shows at one true instant."""
+        return int(self.local(np.array(true_ns)))
+
     @property
     def utc_ns(self) -> int:
         """What the host believed the date was when the session began."""

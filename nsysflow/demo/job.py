@@ -79,7 +79,7 @@ class Job:
     def run(self, progress: Callable[[int], None]) -> dict[str, Any]:
         """Make all steps; return the truth, which is written too."""
         for rank in range(self.plan.ranks):
-            self._describe(rank, "begin", int(self.clocks[rank].local(np.array(JOB_START_NS))))
+            self._describe(rank, "begin", self.clocks[rank].at(JOB_START_NS))
         for index in range(self.plan.steps):
             self._simulate(index)
             for trainer in self.trainers:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from nsysflow.demo.clock import JOB_START_NS
 from nsysflow.demo.comms import communicators
 from nsysflow.demo.errands import LATE_HOST_NS, LATE_LOADER_NS
 from nsysflow.demo.plan import GPUS_PER_HOST
@@ -136,7 +137,8 @@ class Report:
                 "session_true_ns": clock.session_ns,
                 "drift_ppb": clock.drift_ppb,
                 "utc_ns": clock.utc_ns,
-                "offset_ns": clock.session_ns - first.session_ns,
+                # As the first step begins: clocks that drift part before and after.
+                "offset_ns": first.at(JOB_START_NS) - clock.at(JOB_START_NS),
             },
             "period_ns": period,
             "tokens_per_s_per_gpu": round(rate, 3),

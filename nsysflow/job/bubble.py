@@ -25,6 +25,11 @@ def section(study: Study, lanes: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "status": "not_applicable",
             "reason": "no pipeline: no two ranks only send and receive",
         }
+    if "pp" not in study.kind:
+        return {
+            "status": "withheld",
+            "reason": "no sends and receives between the stages were matched",
+        }
     stages = [_stage(study, lanes, k) for k in range(count)]
     batches = _micro_batches(study, lanes)
     computes = [stage["compute_ns_per_step"] for stage in stages]

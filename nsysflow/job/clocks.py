@@ -8,7 +8,7 @@ system that no choice of offsets can meet shows ops matched wrongly or a clock t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,16 +24,21 @@ SYNCHRONISING = [
 MOST_ROWS = 200_000
 ENOUGH = 20
 DRIFT_SPAN_NS = 10_000_000_000
+BENDS = 3
 TO_SIGMA = 1.4826
 
 
 @dataclass(frozen=True)
 class Capture:
-    """What a file says of its clock. ``utc_ns``: the time at its zero, None if not recorded."""
+    """What a file says of its clock and of the node's network adapters, by what links them.
+
+    ``utc_ns``: the time at its zero, None if not recorded.
+    """
 
     file: str
     utc_ns: int | None
     span_ns: int = 0
+    nics: tuple[str, ...] = ()
 
 
 @dataclass
@@ -41,7 +46,6 @@ class Clocks:
     """Offsets of every file, ``t_job = t + offset (+ slope * (t - middle))``.
 
     ``part`` numbers the connected groups of files: times of different parts are not compared.
-    ``known`` files have a session start, ``tells`` are those whose offset means something.
     ``sigma_ns`` is 1.4826 x the median absolute residual of ends.
     """
 
@@ -55,8 +59,30 @@ class Clocks:
     p95_ns: int | None = None
     samples: int = 0
     reason: str | None = None
-    known: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
-    tells: Flags = field(default_factory=lambda: np.empty(0, np.bool_))
+
+    def bend(self, number: int, slope: float, middle: int, offset: int) -> None:
+        """Let a file's clock drift by ``slope`` more, and be off by ``offset`` more at ``middle``.
+
+        ``middle`` is on the file's clock.
+        """
+        away = float(self.slope[number]) * (middle - int(self.middle[number]))
+        self.offset[number] += round(away) + offset
+        self.slope[number] += slope
+        self.middle[number] = middle
+
+    def follow(self, base: int) -> None:
+        """Let one file's clock be the job's time line: no offset, no drift of its own."""
+        drift, middle, offset = (
+            float(self.slope[base]), int(self.middle[base]), int(self.offset[base])
+        )  # fmt: skip
+        self.offset = self.offset - offset
+        if drift:
+            # Two straight lines, one after the other. The base goes through its own middle.
+            away = drift / (1 + drift) * (self.middle + self.offset - middle)
+            near = self.part == self.part[base]
+            self.offset = self.offset - np.where(near, np.rint(away), 0).astype(np.int64)
+            self.slope = np.where(near, (1 + self.slope) / (1 + drift) - 1, self.slope)
+            self.slope[base] = 0.0
 
     def to_job(self, trace: Ints, time: Ints) -> Ints:
         """Return times of files on the job's time line."""
@@ -92,13 +118,16 @@ def align(
     if count == 1:
         return _one_clock(ops, trace, members)
     start = _session(captures)
+    if start is None:
+        return _not_compared(captures)
     sample = _sample(ops, trace, members)
     row_trace = trace[ops["lane"][sample.op]]
     part = _union(count, sample, row_trace)
-    found = _clocks(count, start, part, captures)
+    found = _clocks(count, start, part)
     if not len(sample.first):
         _centre(found, lanes)
-        return _unfitted(found, captures)
+        found.status, found.method = "session_start", "start time of each session; error not known"
+        return found
     end, begin = ops["end_ns"][sample.op], ops["start_ns"][sample.op]
     found.offset = fit_offsets(sample, row_trace, end, found.offset)
     _bend(found, sample, row_trace, end, captures)
@@ -111,63 +140,56 @@ def align(
         )
         return found
     _quality(found, sample, row_trace, end)
-    return _judged(found, captures, sample)
+    found.method = _method(found, captures)
+    return found
 
 
-def _session(captures: Sequence[Capture]) -> Ints:
-    """Return the session starts against the first known one; 0 where there is none."""
-    known = [c.utc_ns for c in captures if c.utc_ns is not None]
-    base = known[0] if known else 0
-    return np.array([0 if c.utc_ns is None else c.utc_ns - base for c in captures], np.int64)
+def _session(captures: Sequence[Capture]) -> Ints | None:
+    """Return the session starts against the first one; None if one of them is not known."""
+    known = [capture.utc_ns for capture in captures if capture.utc_ns is not None]
+    if len(known) < len(captures):
+        return None
+    return np.array([start - known[0] for start in known], np.int64)
 
 
-def _clocks(count: int, start: Ints, part: Ints, captures: Sequence[Capture]) -> Clocks:
+def _not_compared(captures: Sequence[Capture]) -> Clocks:
+    """Without a session start in every file no times of different files are compared."""
+    lacking = [capture.file for capture in captures if capture.utc_ns is None]
+    more = f" (and {len(lacking) - 1} more files)" if len(lacking) > 1 else ""
+    count = len(captures)
     zeros = np.zeros(count, np.int64)
-    known = np.array([c.utc_ns is not None for c in captures])
-    return Clocks("aligned", "", start, part, np.zeros(count), zeros, known=known)
+    reason = (
+        f"{lacking[0]}{more} has no session start (TARGET_INFO_SESSION_START_TIME): times of "
+        "different files are not compared"
+    )
+    return Clocks("not_aligned", "", zeros, np.arange(count), np.zeros(count), zeros, reason=reason)
+
+
+def _clocks(count: int, start: Ints, part: Ints) -> Clocks:
+    return Clocks("aligned", "", start, part, np.zeros(count), np.zeros(count, np.int64))
 
 
 def _one_clock(ops: Ops, trace: Ints, members: Members) -> Clocks:
     zero = np.zeros(1, np.int64)
-    found = Clocks(
-        "same_clock", "one file, one clock", zero, zero, np.zeros(1), zero,
-        known=np.array([True]), tells=np.array([True]),
-    )  # fmt: skip
+    found = Clocks("same_clock", "one file, one clock", zero, zero, np.zeros(1), zero)
     sample = _sample(ops, trace, members)
     if len(sample.first):
         _quality(found, sample, trace[ops["lane"][sample.op]], ops["end_ns"][sample.op])
     return found
 
 
-def _unfitted(found: Clocks, captures: Sequence[Capture]) -> Clocks:
-    missing = [capture.file for capture in captures if capture.utc_ns is None]
-    if missing:
-        found.status = "not_aligned"
-        found.reason = (
-            f"{missing[0]} has no session start, and no matched collectives tell its clock"
-        )
-    else:
-        found.status, found.method = "session_start", "start time of each session; error not known"
-    return found
-
-
-def _judged(found: Clocks, captures: Sequence[Capture], sample: Members) -> Clocks:
-    missing = [capture.file for capture in captures if capture.utc_ns is None]
-    if missing and len(sample.first) < ENOUGH:
-        found.status, found.sigma_ns = "not_aligned", None
-        found.reason = (
-            f"{missing[0]} has no session start, and {len(sample.first)} matched collectives "
-            "are too few to tell its clock"
-        )
-        return found
-    drift = ", drift by Theil-Sen" if found.slope.any() else ""
+def _method(found: Clocks, captures: Sequence[Capture]) -> str:
+    drift = ""
+    if found.slope.any():
+        drift = ", drift by Theil-Sen"
+    elif any(capture.span_ns > DRIFT_SPAN_NS for capture in captures):
+        drift = ", no drift above the residual"
     groups = len(np.unique(found.part))
     apart = f"; {groups} groups of files without a common collective" if groups > 1 else ""
-    found.method = (
+    return (
         f"session start, then alternating medians over the ends of {found.samples:,} matched ops"
         f"{drift}; p95 of the residual {found.p95_ns} ns{apart}"
     )
-    return found
 
 
 def _sample(ops: Ops, trace: Ints, members: Members) -> Members:
@@ -214,39 +236,37 @@ def _union(count: int, members: Members, row_trace: Ints) -> Ints:
 def _bend(
     found: Clocks, sample: Members, row_trace: Ints, end: Ints, captures: Sequence[Capture]
 ) -> None:
-    """Allow a clock to drift where the capture is long enough to show it."""
-    moved = end + found.offset[row_trace]
-    short = sample.median(moved)[sample.at] - moved
-    for number, capture in enumerate(captures):
-        mine = row_trace == number
-        if capture.span_ns <= DRIFT_SPAN_NS or mine.sum() < ENOUGH:
-            continue
-        time, error = end[mine], short[mine]
-        slope = theil_sen(time, error)
-        middle = int(np.median(time))
-        left = error - slope * (time - middle)
-        noise = float(np.median(np.abs(left - np.median(left))))
-        if abs(slope) * capture.span_ns > 4 * noise:
-            found.slope[number], found.middle[number] = slope, middle
-            found.offset[number] += round(float(np.median(left)))
+    """Allow a clock to drift where the capture is long enough to show it.
+
+    The middle of an instance's ends drifts with its members, so what is left is fitted again.
+    """
+    for _ in range(BENDS):
+        moved = found.to_job(row_trace, end)
+        short = sample.median(moved)[sample.at] - moved
+        bent = False
+        for number, capture in enumerate(captures):
+            mine = row_trace == number
+            if capture.span_ns <= DRIFT_SPAN_NS or mine.sum() < ENOUGH:
+                continue
+            time, error = end[mine], short[mine]
+            slope = theil_sen(time, error)
+            middle = int(np.median(time))
+            left = error - slope * (time - middle)
+            noise = float(np.median(np.abs(left - np.median(left))))
+            if abs(slope) * capture.span_ns > 4 * noise:
+                bent |= abs(slope) * capture.span_ns >= 1
+                found.bend(number, slope, middle, round(float(np.median(left))))
+        if not bent:
+            break
 
 
 def _centre(found: Clocks, lanes: Sequence[JobLane]) -> None:
-    """Let the first lane of each connected group, and of the largest, have offset 0."""
+    """Let the clock of the first lane in the largest connected group be the job's time line."""
     held: dict[int, list[JobLane]] = {}
     for lane in lanes:
         held.setdefault(int(found.part[lane.trace]), []).append(lane)
     largest = max(held.values(), key=len)
-    base = int(found.offset[largest[0].trace])
-    main = found.part == found.part[largest[0].trace]
-    found.tells = main.copy()
-    for part, mine in held.items():
-        together = found.part == part
-        if found.known[together | main].all():
-            found.offset[together] -= base
-            found.tells |= together
-        else:
-            found.offset[together] -= int(found.offset[mine[0].trace])
+    found.follow(largest[0].trace)
 
 
 def _consistent(found: Clocks, sample: Members, row_trace: Ints, times: tuple[Ints, Ints]) -> bool:

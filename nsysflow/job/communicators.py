@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from nsysflow.job.clocks import Capture
 from nsysflow.job.lanes import NEVER, NONE, Ints
+from nsysflow.job.links import Links
 from nsysflow.job.shares import bandwidth
 from nsysflow.job.study import Study
+from nsysflow.job.waits import UNSPLIT
 from nsysflow.model import COLLECTIVE_OPS
 from nsysflow.shares import frac, median_ns
 
 
-def groups(study: Study, moved: Ints) -> list[dict[str, Any]]:
+def groups(study: Study, captures: Sequence[Capture], moved: Ints) -> list[dict[str, Any]]:
     """Return one row per communicator, the longest transfer first."""
     rows = study.members.op
     number = study.found.group[study.members.at]
     order = np.argsort(number, kind="stable")
     edges = np.searchsorted(number[order], np.arange(len(study.found.groups) + 1))
+    links = Links(study, captures)
     found = [
         _group(study, k, rows[order[edges[k] : edges[k + 1]]], moved)
+        | links.of(study.found.groups[k].lanes, rows[order[edges[k] : edges[k + 1]]])
         for k in range(len(study.found.groups))
         if len(study.found.groups[k].lanes) > 1
     ]
@@ -42,16 +48,28 @@ def _group(study: Study, number: int, rows: Ints, moved: Ints) -> dict[str, Any]
     return {
         "communicator": each.name,
         "kind": study.kind[number],
+        "kind_source": study.kind_source[number],
         "members": [study.lanes[lane].label for lane in each.lanes],
         "size": each.size,
         "hosts": sorted(host for host in hosts if host is not None),
         "instances": instances,
         "wait_ns": int((until - ops["start_ns"][rows])[split].sum()) if told else None,
+        "unsplit": _unsplit(study, rows),
         "transfer_ns": int((ops["end_ns"][rows] - until)[split].sum()) if told else None,
         "median_late": _late(study, each.lanes, rows) if waits.by_arrival else [],
         "last_share": _last(study, each.lanes, rows, instances) if waits.by_arrival else [],
         "traffic": _traffic(study, rows, moved, each.size or len(each.lanes)),
     }
+
+
+def _unsplit(study: Study, rows: Ints) -> str | None:
+    """Say how many ops could not be split and why, the most frequent reason; None if all were."""
+    why = study.waits.unsplit[rows]
+    codes, count = np.unique(why[why != NONE], return_counts=True)
+    if not len(codes):
+        return None
+    most = int(np.argmax(count))
+    return f"{int(count.sum())} of {len(rows)} not split: {UNSPLIT[int(codes[most])]}"
 
 
 def _late(study: Study, lanes: tuple[int, ...], rows: Ints) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from nsysflow import savings
 from nsysflow.findings import in_order
 from nsysflow.findings.base import FEW_STEPS
 from nsysflow.job.cards import cards
+from nsysflow.job.streams import ENOUGH
 from nsysflow.shares import frac
 
 Document = dict[str, Any]
@@ -40,7 +41,19 @@ def job_findings(
     asked = [_asked(lanes, number, walk) for number in range(len(lanes[0]["findings"]))]
     if sections:
         asked += cards(lanes, sections)
+        if walk is not None and matched_by_few_ends(sections["collectives"]):
+            asked = [_no_more_than_medium(finding) for finding in asked]
     return in_order(asked)
+
+
+def matched_by_few_ends(found: Mapping[str, Any]) -> bool:
+    """Whether collectives without ids were matched by their ends, and by few of them."""
+    groups = found.get("groups") or ()
+    return any(g["communicator"] is None and g["instances"] < ENOUGH for g in groups)
+
+
+def _no_more_than_medium(finding: Document) -> Document:
+    return finding | {"confidence": "medium"} if finding["confidence"] == "high" else finding
 
 
 def _asked(lanes: Sequence[Document], number: int, walk: Document | None) -> Document:

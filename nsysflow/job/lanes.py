@@ -21,10 +21,12 @@ NONE = -1
 # No step began before: times and numbers may be negative, so a small number cannot say that.
 NEVER = np.iinfo(np.int64).min
 OP = {name: code for code, name in enumerate(COLLECTIVE_OPS)}
+# What a communicator may be for, in the order of their codes.
+KINDS = ("tp", "dp", "fsdp", "pp", "ep", "cp", "unknown")
 MOST_KERNELS = 60
 SOURCES = ("payload", "nvtx", "kernel_name")
 _NUMBERS = ("op_no", "start_ns", "end_ns", "order_ns")
-_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step")
+_OPTIONAL = ("ranks", "comm_rank", "bytes", "peer", "root", "step", "beside", "nvlink", "pcie")
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class Kernel:
 class JobLane:
     """One lane as the job sees it; ``trace`` numbers its file, ``folder`` holds its tables.
 
-    ``steps`` are the kept ones; ``kernels`` the largest by name, without communication.
+    ``steps`` are the kept ones; ``kernels`` the largest by name, without communication;
+    ``has_attention``: kernels of attention are known by their names.
     """
 
     label: str
@@ -63,18 +66,21 @@ class JobLane:
     steps: tuple[Step, ...]
     first_number: int | None = None
     kernels: dict[str, Kernel] = field(default_factory=dict, repr=False)
+    has_attention: bool = False
 
 
 @dataclass(frozen=True)
 class Ops:
     """Communication ops of all lanes, one array per column; NONE where a value is missing.
 
-    ``comm`` numbers ``comms``; ``stream`` numbers the streams of all lanes.
+    ``comm`` numbers ``comms``; ``peers`` numbers the sets of ranks that sends and receives name;
+    ``stream`` numbers the streams of all lanes.
     """
 
     column: dict[str, Ints]
     owned: Flags
     comms: tuple[str, ...]
+    peers: tuple[tuple[int, ...], ...] = ()
 
     def __len__(self) -> int:
         """Return how many ops there are."""
@@ -95,13 +101,23 @@ def read_ops(lanes: Sequence[JobLane]) -> Ops:
     column |= {name: _ints(both, name, NONE) for name in _OPTIONAL}
     column["number"] = _ints(both, "number", NEVER)
     column["op"] = _codes(both["op"], OP)
+    column["named"] = _codes(both["named"], {name: k for k, name in enumerate(KINDS)})
     column["source"] = _codes(both["op_source"], {name: k for k, name in enumerate(SOURCES)})
-    comm = both["comm"].combine_chunks().dictionary_encode()
-    comms = tuple(comm.dictionary.to_pylist())
-    column["comm"] = np.asarray(comm.indices.fill_null(NONE), dtype=np.int64)
+    column["comm"], comms = _numbered(both["comm"])
+    column["peers"], sets = _numbered(both["peers"])
+    peers = tuple(tuple(int(peer) for peer in each.split(",")) for each in sets)
     keys = np.stack([lane, _ints(both, "context", NONE), _ints(both, "stream", NONE)])
     column["stream"] = np.unique(keys, axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
-    return Ops(column, both["owned"].to_numpy(), comms)
+    return Ops(column, both["owned"].to_numpy(), comms, peers)
+
+
+def _numbered(column: pa.ChunkedArray) -> tuple[Ints, tuple[str, ...]]:
+    """Return the number of every text, NONE for none, and the texts."""
+    encoded = column.combine_chunks().dictionary_encode()
+    return (
+        np.asarray(encoded.indices.fill_null(NONE), dtype=np.int64),
+        tuple(encoded.dictionary.to_pylist()),
+    )
 
 
 def _ints(table: pa.Table, name: str, missing: int = 0) -> Ints:
@@ -110,9 +126,9 @@ def _ints(table: pa.Table, name: str, missing: int = 0) -> Ints:
 
 
 def _codes(column: pa.ChunkedArray, codes: dict[str, int]) -> Ints:
-    encoded = column.combine_chunks().dictionary_encode()
-    named = [codes[name] for name in encoded.dictionary.to_pylist()]
-    return np.array(named, np.int64)[np.asarray(encoded.indices, dtype=np.int64)]
+    """Return the code of every text, NONE for none."""
+    number, names = _numbered(column)
+    return np.array([*(codes[name] for name in names), NONE], np.int64)[number]
 
 
 def job_lane(document: dict[str, Any], trace: int, folder: Path) -> JobLane:
@@ -137,6 +153,9 @@ def job_lane(document: dict[str, Any], trace: int, folder: Path) -> JobLane:
         steps=kept,
         first_number=numbers[0] if numbers else None,
         kernels=_kernels(document["kernels"].get("top") or ()),
+        has_attention=any(
+            row["class"] == "attention" for row in document["kernels"].get("classes") or ()
+        ),
     )
 
 

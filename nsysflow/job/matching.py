@@ -15,13 +15,12 @@ import numpy as np
 
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops
 from nsysflow.job.sequences import common
+from nsysflow.job.talks import PAIR, Talks, talks_of, waves
 
 # Operations for which NCCL demands the same size on every member.
 _SIZED = [
     OP[name] for name in ("all_reduce", "all_gather", "reduce_scatter", "broadcast", "reduce")
 ]
-# One op alone is no collective.
-PAIR = 2
 
 
 @dataclass
@@ -37,13 +36,15 @@ class Group:
 class Matching:
     """``instance`` of every op (NONE: unmatched), ``group`` of every instance.
 
-    ``alone`` ops have a communicator of one rank: there is nothing to match.
+    ``alone`` ops have a communicator of one rank: there is nothing to match. ``talks`` are the
+    sends and receives whose peers are known.
     """
 
     instance: Ints
     group: Ints
     alone: Flags
     groups: list[Group] = field(default_factory=list)
+    talks: Talks = field(default_factory=lambda: Talks.none(0))
 
     @property
     def group_of(self) -> Ints:
@@ -63,13 +64,19 @@ def anchors(ops: Ops, lanes: Sequence[JobLane]) -> Ints:
 
     Ops before a lane's first step belong to the step before it.
     """
-    numbers = ops["number"].copy()
-    first = np.array([NEVER if x.first_number is None else x.first_number for x in lanes], np.int64)
-    if (first == NEVER).any() or (numbers[ops["step"] >= 0] == NEVER).any():
+    if not is_numbered(ops, lanes):
         return _by_position(ops, lanes)
+    numbers = ops["number"].copy()
+    first = np.array([x.first_number for x in lanes], np.int64)
     early = ops["step"] == NONE
     numbers[early] = first[ops["lane"][early]] - 1
     return numbers
+
+
+def is_numbered(ops: Ops, lanes: Sequence[JobLane]) -> bool:
+    """Whether every step has a number of its own, so that captures may begin at different ones."""
+    told = all(lane.first_number is not None for lane in lanes)
+    return told and not bool((ops["number"][ops["step"] >= 0] == NEVER).any())
 
 
 def _by_position(ops: Ops, lanes: Sequence[JobLane]) -> Ints:
@@ -90,51 +97,65 @@ def signature(ops: Ops) -> Ints:
 
 def by_communicator(ops: Ops, anchor: Ints) -> Matching:
     """Match the ops whose communicator is known."""
-    found = Matching(np.full(len(ops), NONE, np.int64), np.empty(0, np.int64), _alone(ops))
-    some = np.flatnonzero((ops["comm"] >= 0) & ~found.alone)
-    link = np.full(len(ops), NONE, np.int64)
-    link[some] = _links(ops, some)
-    columns = (ops["start_ns"], ops["order_ns"], ops["lane"], anchor, link)
-    order = some[np.lexsort([column[some] for column in columns])]
-    keys = np.stack([link[order], anchor[order], ops["lane"][order]])
+    alone = _alone(ops)
+    found = Matching(np.full(len(ops), NONE, np.int64), np.empty(0, np.int64), alone)
+    found.talks = talks_of(ops, anchor, alone)
+    some = np.flatnonzero((ops["comm"] >= 0) & ~alone & (found.talks.asked == 0))
+    order = some[
+        np.lexsort([c[some] for c in (ops["start_ns"], ops["order_ns"], ops["lane"], anchor)]
+                   + [ops["comm"][some]])
+    ]  # fmt: skip
+    keys = np.stack([ops["comm"][order], anchor[order], ops["lane"][order]])
     runs = _runs(keys)
     steps = _Steps(found, ops, signature(ops))
     groups: dict[int, int] = {}
     for cell in _cells(keys, runs):
-        first = order[runs[cell[0]][0]]
-        number = groups.setdefault(int(link[first]), len(groups))
+        comm = int(ops["comm"][order[runs[cell[0]][0]]])
+        number = groups.setdefault(comm, len(groups))
         if number == len(found.groups):
-            comm = int(ops["comm"][first])
             found.groups.append(Group(ops.comms[comm], (), _size(ops, comm)))
         steps.match(number, [order[slice(*runs[k])] for k in cell])
     found.group = np.array(steps.group, np.int64)
-    _members(found, ops, link, groups, some)
+    _members(found, ops, groups, some)
+    _talking(found, ops)
     return found
+
+
+def _talking(found: Matching, ops: Ops) -> None:
+    """Make an instance of all ops that talk to each other, and groups of those who do."""
+    if not len(found.talks.one):
+        return
+    wave = waves(found.talks)
+    some = np.unique(found.talks.one)
+    first, number = np.unique(wave[some], return_inverse=True)
+    number = number.reshape(-1)
+    order = np.argsort(number, kind="stable")
+    edges = np.append(np.searchsorted(number[order], np.arange(len(first))), len(order))
+    groups: dict[tuple[int, tuple[int, ...]], int] = {}
+    held: dict[int, set[int]] = {}
+    group = []
+    for begin, end in pairwise(edges.tolist()):
+        mine = some[order[begin:end]]
+        lanes = tuple(sorted(set(ops["lane"][mine].tolist())))
+        comm = int(ops["comm"][mine[0]])
+        key = (comm, lanes if len(lanes) == PAIR else ())
+        place = groups.setdefault(key, len(found.groups))
+        if place == len(found.groups):
+            size = _size(ops, comm)
+            size = PAIR if size is not None and len(lanes) == PAIR else size
+            found.groups.append(Group(ops.comms[comm], (), size))
+        held.setdefault(place, set()).update(lanes)
+        group.append(place)
+    found.instance[some] = found.count + number
+    found.group = np.append(found.group, np.array(group, np.int64))
+    for place, members in held.items():
+        found.groups[place].lanes = tuple(sorted(members))
 
 
 def _alone(ops: Ops) -> Flags:
     """Copies between devices name no peer; a communicator of one rank has none."""
     alone: Flags = (ops["op"] == OP["p2p_copy"]) | (ops["ranks"] == 1)
     return alone
-
-
-def _links(ops: Ops, some: Ints) -> Ints:
-    """Return a number per communicator, and per pair of ranks for sends within a larger one."""
-    comm, lane = ops["comm"][some], ops["lane"][some]
-    peer, own = ops["peer"][some], ops["comm_rank"][some]
-    paired = (ops["op"][some] == OP["send_recv"]) & (peer >= 0)
-    seat = np.where(own >= 0, own, _seats(comm, lane))
-    low = np.where(paired, np.minimum(seat, peer), NONE)
-    high = np.where(paired, np.maximum(seat, peer), NONE)
-    return np.unique(np.stack([comm, low, high]), axis=1, return_inverse=True)[1].reshape(-1)
-
-
-def _seats(comm: Ints, lane: Ints) -> Ints:
-    """Return the place of each lane among those of its communicator: its rank there, in general."""
-    pairs, place = np.unique(np.stack([comm, lane]), axis=1, return_inverse=True)
-    first = np.searchsorted(pairs[0], pairs[0], side="left")
-    seat: Ints = (np.arange(pairs.shape[1]) - first)[place.reshape(-1)]
-    return seat
 
 
 def _size(ops: Ops, comm: int) -> int | None:
@@ -219,8 +240,7 @@ def _leader(signs: list[Ints]) -> int:
     return max(range(len(signs)), key=lambda k: (texts.count(texts[k]), len(signs[k]), -k))
 
 
-def _members(found: Matching, ops: Ops, link: Ints, groups: dict[int, int], some: Ints) -> None:
-    number = np.array([groups[int(each)] for each in link[some]], np.int64)
-    pairs = np.unique(np.stack([number, ops["lane"][some]]), axis=1)
-    for group in range(len(found.groups)):
-        found.groups[group].lanes = tuple(pairs[1][pairs[0] == group].tolist())
+def _members(found: Matching, ops: Ops, groups: dict[int, int], some: Ints) -> None:
+    pairs = np.unique(np.stack([ops["comm"][some], ops["lane"][some]]), axis=1)
+    for comm, group in groups.items():
+        found.groups[group].lanes = tuple(pairs[1][pairs[0] == comm].tolist())

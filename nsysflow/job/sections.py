@@ -46,7 +46,7 @@ def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str 
     late = [] if unknown else suspects(study, common, tallies)
     sections = {
         "alignment": _alignment(study, captures),
-        "collectives": _collectives(study, moved, reason),
+        "collectives": _collectives(study, captures, moved, reason),
         "stragglers": _withheld(unknown, total=0, shown=0, items=[])
         if unknown
         else _stragglers(study, common, late) | {"late": _late(study, common, tallies)},
@@ -63,8 +63,12 @@ def _withheld(reason: str | None, **empty: object) -> Section:
 
 def _untrusted(study: Study) -> str | None:
     matched, whole = study.matched
+    if study.doubt:
+        return study.doubt
     if not whole or matched >= MATCHED * whole:
         return None
+    if study.apart:
+        return study.apart
     share = 100 * matched / whole
     return f"matched {share:.0f} % of the collectives, less than {100 * MATCHED:.0f} %"
 
@@ -82,7 +86,7 @@ def _unwalkable(
             len(np.unique(study.clocks.part)) > 1,
             "the ranks form groups without a common collective",
         ),
-        (not common.numbers, "no step was kept on every rank"),
+        (not common.numbers, study.apart or "no step was kept on every rank"),
         (not study.waits.complete.any(), "no communicator has all its members in this report"),
     )
     return next((reason for applies, reason in reasons if applies), None)
@@ -98,26 +102,30 @@ def _unclear(study: Study, common: Common) -> str | None:
 
 def _alignment(study: Study, captures: Sequence[Capture]) -> Section:
     clocks = study.clocks
-    told = clocks.status != "not_aligned"
+    # Clocks were fitted to the matches: they stand and fall with those.
+    told = clocks.status != "not_aligned" and study.doubt is None
     section: Section = {
-        "status": clocks.status,
-        "method": clocks.method or None,
-        "residual_ns": clocks.sigma_ns,
-        "p95_ns": clocks.p95_ns if clocks.sigma_ns is not None else None,
+        "status": clocks.status if told else "not_aligned",
+        "method": clocks.method or None if told else None,
+        "residual_ns": clocks.sigma_ns if told else None,
+        "p95_ns": clocks.p95_ns if told and clocks.sigma_ns is not None else None,
         "samples": clocks.samples,
         "offsets": [
             {
                 "file": capture.file,
-                "offset_ns": int(clocks.offset[k]) if told and clocks.tells[k] else None,
+                "offset_ns": int(clocks.offset[k]) if told else None,
                 "drift_ppb": round(clocks.slope[k] * 1e9) if clocks.slope[k] else None,
+                "drift_from_ns": int(clocks.middle[k]) if clocks.slope[k] else None,
             }
             for k, capture in enumerate(captures)
         ],
     }
-    return section if told else section | {"reason": clocks.reason}
+    return section if told else section | {"reason": study.doubt or clocks.reason}
 
 
-def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
+def _collectives(
+    study: Study, captures: Sequence[Capture], moved: Ints, untrusted: str | None
+) -> Section:
     matched, whole = study.matched
     if not whole:
         return {"status": "not_applicable", "reason": NOTHING, "matched_frac": None, "groups": []}
@@ -129,7 +137,7 @@ def _collectives(study: Study, moved: Ints, untrusted: str | None) -> Section:
         "status": "ok",
         "matched_frac": share,
         "split_by": how,
-        "groups": groups(study, moved)[:LIST_ROWS],
+        "groups": groups(study, captures, moved)[:LIST_ROWS],
     }
 
 

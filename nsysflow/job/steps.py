@@ -76,7 +76,7 @@ def vectors(study: Study, common: Common, lane: int) -> dict[int, Vector]:
     table = read_table(study.lanes[lane].folder / "lane_step.parquet").to_pylist()
     for row in table:
         if row["step"] in number:
-            name = row["cause"] or _name(row["bucket"])
+            name = row["cause"] or piece_name(row["bucket"])
             mine = found[number[row["step"]]]
             mine[name] = mine.get(name, 0) + row["ns"]
     parts, part = study.exposed(lane)
@@ -87,5 +87,6 @@ def vectors(study: Study, common: Common, lane: int) -> dict[int, Vector]:
     return found
 
 
-def _name(bucket: str) -> str:
+def piece_name(bucket: str) -> str:
+    """Return what time without a cause is called: its bucket, all computing one."""
     return "compute" if bucket.startswith("compute") else bucket

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsysflow.job.lanes import NONE, Ints, JobLane, Ops
-from nsysflow.job.matching import PAIR, Group, Matching, signature
+from nsysflow.job.matching import Group, Matching, signature
+from nsysflow.job.talks import PAIR
 
 ENOUGH, FEW = 20, 5
 SLACK_NS, SLACK_SHARE = 20_000, 0.05

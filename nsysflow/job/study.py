@@ -12,7 +12,9 @@ from nsysflow.job.exposed import Exposed, cut, read_exposed
 from nsysflow.job.instances import Members
 from nsysflow.job.kinds import kinds, peers, stages
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, JobLane, Ops, read_ops
-from nsysflow.job.matching import Matching, anchors, by_communicator
+from nsysflow.job.layout import Layout
+from nsysflow.job.matching import Matching, anchors, by_communicator, is_numbered
+from nsysflow.job.places import misplaced
 from nsysflow.job.streams import by_stream
 from nsysflow.job.waits import Waits, split
 
@@ -24,8 +26,10 @@ MATCHED = 0.80
 class Study:
     """The job's collectives, clocks and waits; ``first_op`` is where each lane's ops begin.
 
-    ``kind`` per group; ``stage`` and ``peer`` per lane (equal ``peer``: same work); ``matched``
-    counts the matched collectives of the common kept steps and all of them.
+    ``kind`` per group, ``kind_source`` what says so; ``stage`` and ``peer`` per lane (equal
+    ``peer``: same work); ``matched`` counts the matched collectives of the common kept steps and
+    all of them; ``doubt`` says why none of the matches is believed, ``apart`` that no step was
+    captured on all lanes; both None if all is well.
     """
 
     lanes: tuple[JobLane, ...]
@@ -36,17 +40,20 @@ class Study:
     clocks: Clocks
     waits: Waits
     kind: tuple[str, ...]
+    kind_source: tuple[str | None, ...]
     stage: tuple[int, ...]
     peer: tuple[int, ...]
     first_op: Ints
     bubble: Flags
     matched: tuple[int, int]
+    doubt: str | None = None
+    apart: str | None = None
 
     @property
     def trusted(self) -> bool:
         """Whether enough is matched for claims across ranks."""
         matched, whole = self.matched
-        return whole > 0 and matched >= MATCHED * whole
+        return whole > 0 and matched >= MATCHED * whole and self.doubt is None
 
     def exposed(self, lane: int) -> tuple[Exposed, Ints]:
         """Return a lane's exposed communication, cut into parts."""
@@ -58,8 +65,21 @@ class Study:
         return self.lanes[lane].trace
 
 
-def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: bool) -> Study:
-    """Match, align and split; ``missing``: ranks of the job are not here."""
+def study(
+    lanes: Sequence[JobLane],
+    captures: Sequence[Capture],
+    *,
+    missing: bool,
+    layout: Layout | None = None,
+) -> Study:
+    """Match, align and split.
+
+    Args:
+        lanes: the lanes; ``trace`` numbers ``captures``.
+        captures: one per file.
+        missing: ranks of the job are not here.
+        layout: how the user says that ranks share the work.
+    """
     ops = read_ops(lanes)
     anchor = anchors(ops, lanes)
     found = by_communicator(ops, anchor)
@@ -68,18 +88,42 @@ def study(lanes: Sequence[JobLane], captures: Sequence[Capture], *, missing: boo
     clocks = align(ops, lanes, members, captures)
     trace = np.array([lane.trace for lane in lanes], np.int64)
     waits = split(ops, trace[ops["lane"]], (found, members), clocks, missing=missing)
-    kind = kinds(ops, lanes, found)
-    stage = stages(lanes, found, kind)
+    kind_of = kinds(ops, lanes, found, layout)
+    kind = [name for name, _ in kind_of]
+    stage = stages(ops, lanes, found, kind, layout)
     matched = _matched(ops, anchor, found)
-    if matched[0] < MATCHED * matched[1]:
+    apart = _apart(ops, anchor, lanes) if is_numbered(ops, lanes) else None
+    doubt = None
+    if not is_numbered(ops, lanes) and None not in {capture.utc_ns for capture in captures}:
+        doubt = misplaced(ops, (found, members), clocks, trace[ops["lane"]], captures)
+    if matched[0] < MATCHED * matched[1] or doubt:
         waits.until[:] = NEVER
     pipelines = [number for number, name in enumerate(kind) if name == "pp"]
     bubble = np.isin(found.group_of, pipelines) & (ops["op"] == OP["send_recv"])
     first = np.searchsorted(ops["lane"], np.arange(len(lanes)))
     return Study(
-        tuple(lanes), ops, anchor, found, members, clocks, waits, tuple(kind), tuple(stage),
-        tuple(peers(lanes, stage)), first, bubble, matched,
+        tuple(lanes), ops, anchor, found, members, clocks, waits,
+        tuple(kind), tuple(source for _, source in kind_of),
+        tuple(stage), tuple(peers(lanes, stage)), first, bubble, matched, doubt, apart,
     )  # fmt: skip
+
+
+def _apart(ops: Ops, anchor: Ints, lanes: Sequence[JobLane]) -> str | None:
+    """Say so where lanes that communicate have no step number in common."""
+    some = ops["comm"] != NONE
+    some = some & (ops["ranks"] != 1) & (ops["step"] != NONE)
+    pairs = np.unique(np.stack([ops["lane"][some], anchor[some]]), axis=1)
+    steps: dict[int, set[int]] = {}
+    for lane, number in pairs.T.tolist():
+        steps.setdefault(lane, set()).add(number)
+    if len(steps) < 2 or set.intersection(*steps.values()):  # noqa: PLR2004 - nothing to compare
+        return None
+    ends = [(min(each), max(each), lanes[lane].label) for lane, each in sorted(steps.items())]
+    first, other = min(ends), max(ends)
+    return (
+        f"the ranks have no step number in common: {first[2]} has steps {first[0]} to {first[1]}, "
+        f"{other[2]} {other[0]} to {other[1]}"
+    )
 
 
 def _matched(ops: Ops, anchor: Ints, found: Matching) -> tuple[int, int]:

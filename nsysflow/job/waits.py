@@ -14,7 +14,8 @@ import numpy as np
 from nsysflow.job.clocks import Clocks
 from nsysflow.job.instances import Members
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints, Ops
-from nsysflow.job.matching import PAIR, Matching
+from nsysflow.job.matching import Matching
+from nsysflow.job.talks import PAIR
 
 ALL_WAIT = [
     OP[name]
@@ -28,6 +29,17 @@ SURE = 3
 # A few late collectives in many are worth telling too: the spread that a tenth exceeds counts.
 OFTEN = 0.9
 
+# Why an op is not split.
+UNSPLIT = (
+    "it was not matched",
+    "some of its ranks are not in this report",
+    "who sends to whom was not recorded",
+    "a peer's own send or receive was not matched",
+    "its root was not recorded",
+    "durations alone do not tell who waits for a root",
+)
+_MISSING, _PEERS, _PEER, _ROOT, _DURATION = range(1, len(UNSPLIT))
+
 Matched = tuple[Matching, Members]
 
 
@@ -37,8 +49,9 @@ class Waits:
 
     ``start`` is the start of a matched op on the job's time line and ``late`` how far it lies after
     the median of the other members', 0 within the clocks' error. ``last`` ops came after all other
-    members. ``complete`` per instance: all members are here. ``by_arrival`` tells arrivals from
-    durations, which name nobody. ``floor_ns``: what the clocks cannot tell.
+    members. ``unsplit`` per op: the number of the reason why it is not split, NONE if it is.
+    ``complete`` per instance: all members are here. ``by_arrival`` tells arrivals from durations,
+    which name nobody. ``floor_ns``: what the clocks cannot tell.
     """
 
     until: Ints
@@ -46,6 +59,7 @@ class Waits:
     start: Ints
     late: Ints
     last: Flags
+    unsplit: Ints
     complete: Flags
     by_arrival: bool
     floor_ns: int
@@ -66,14 +80,16 @@ def split(ops: Ops, trace: Ints, matched: Matched, clocks: Clocks, *, missing: b
     """
     found, members = matched
     op = members.op
-    complete = _complete(found, members, missing)
+    unsplit = np.zeros(len(ops), np.int64)
+    unsplit[op] = _unsplit(ops, found, members, missing)
     waits = Waits(
         until=np.full(len(ops), NEVER, np.int64),
         for_op=np.full(len(ops), NONE, np.int64),
         start=np.full(len(ops), NEVER, np.int64),
         late=np.zeros(len(ops), np.int64),
         last=np.zeros(len(ops), np.bool_),
-        complete=complete,
+        unsplit=unsplit,
+        complete=members.least((~np.isin(unsplit[op], (_MISSING, _PEER))).astype(int)).astype(bool),
         by_arrival=_can_tell(ops, trace, members, clocks),
         floor_ns=0 if clocks.status == "same_clock" else SURE * (clocks.sigma_ns or 0),
     )
@@ -82,15 +98,15 @@ def split(ops: Ops, trace: Ints, matched: Matched, clocks: Clocks, *, missing: b
         starts = waits.start[op]
         late = starts - members.others(starts) if len(op) else starts
         waits.late[op] = np.where(np.abs(late) > waits.floor_ns, late, 0)
-        _by_arrival(ops, members, waits)
+        _by_arrival(ops, matched, waits)
         waits.until[op] = _to_file(clocks, trace[op], waits.until[op])
         # A lane that did not wait beyond the clocks' error starts to transfer at once.
         own = op[waits.until[op] != NEVER]
         waits.until[own] = np.clip(waits.until[own], ops["start_ns"][own], ops["end_ns"][own])
     else:
-        _by_duration(ops, members, waits.until)
-    unknown = op[~complete[members.at]]
-    waits.until[unknown], waits.for_op[unknown], waits.last[unknown] = NEVER, NONE, False
+        _by_duration(ops, matched, waits)
+    not_all = op[~waits.complete[members.at]]
+    waits.last[not_all] = False
     return waits
 
 
@@ -104,19 +120,32 @@ def _can_tell(ops: Ops, trace: Ints, members: Members, clocks: Clocks) -> bool:
     return clocks.status == "aligned" and (clocks.sigma_ns or 0) <= WEAK * typical
 
 
-def _complete(found: Matching, members: Members, missing: bool) -> Flags:
+def _unsplit(ops: Ops, found: Matching, members: Members, missing: bool) -> Ints:
+    """Return for every matched op why it cannot be split, NONE if it can."""
+    op, at, talks = members.op, members.at, found.talks
     size = np.array(
         [
             group.size if group.size is not None else (0 if missing else len(group.lanes))
             for group in found.groups
         ],
         np.int64,
-    )
-    return members.size == size[found.group] if len(found.group) else np.empty(0, np.bool_)
+    )[found.group[at]]
+    kind, root = ops["op"][op], _root_op(ops, members)[at]
+    talking = talks.asked[op] > 0
+    rooted = np.isin(kind, (*FROM_ROOT, *TO_ROOT))
+    why = np.full(len(op), NONE, np.int64)
+    why[rooted & (root < 0)] = _ROOT
+    why[(kind == OP["send_recv"]) & ~talking & (members.size[at] != PAIR)] = _PEERS
+    why[~talking & (members.size[at] != size)] = _MISSING
+    # Where the size of a communicator is not known, ranks that are missing may be among the peers.
+    why[talking & (size == 0)] = _MISSING
+    why[talking & (talks.heard[op] < talks.asked[op])] = _PEER
+    return why
 
 
-def _by_arrival(ops: Ops, members: Members, waits: Waits) -> None:
+def _by_arrival(ops: Ops, matched: Matched, waits: Waits) -> None:
     """Fill ``until`` (on the job's time line), ``for_op`` and ``last``."""
+    members, talks = matched[1], matched[0].talks
     op, at = members.op, members.at
     starts, kind = waits.start[op], ops["op"][op]
     latest = members.most(starts)
@@ -130,8 +159,12 @@ def _by_arrival(ops: Ops, members: Members, waits: Waits) -> None:
     target = np.where(from_root & has_root, waits.start[root[at]], latest[at])
     target = np.where(to_root & (op != root[at]), starts, target)
     culprit = np.where(from_root, root[at], leader[at])
-    known = np.isin(kind, ALL_WAIT) | ((from_root | to_root) & has_root)
-    known |= (kind == OP["send_recv"]) & (members.size[at] == PAIR)
+    # A send or receive waits for its own peers, whoever else they talk to.
+    talking, heard = talks.asked[op] > 0, talks.most(waits.start)
+    target = np.where(talking, heard[op], target)
+    partner = talks.first(waits.start[talks.other] == heard[talks.one])
+    culprit = np.where(talking, partner[op], culprit)
+    known = waits.unsplit[op] == NONE
     long = target - starts > waits.floor_ns
     waits.until[op] = np.where(known, np.where(long, target, starts), NEVER)
     waits.for_op[op] = np.where(known & long & (culprit != op), culprit, NONE)
@@ -154,15 +187,17 @@ def _root_op(ops: Ops, members: Members) -> Ints:
     return _first_of(members, (ops["root"][op] >= 0) & (ops["root"][op] == seat))
 
 
-def _by_duration(ops: Ops, members: Members, until: Ints) -> None:
+def _by_duration(ops: Ops, matched: Matched, waits: Waits) -> None:
+    """Fill ``until``: what a member is longer than the shortest, it waited."""
+    members, talks = matched[1], matched[0].talks
     op = members.op
-    if not len(op):
-        return
-    length = ops["end_ns"][op] - ops["start_ns"][op]
-    shortest = members.least(length)[members.at]
-    known = np.isin(ops["op"][op], ALL_WAIT)
-    known |= (ops["op"][op] == OP["send_recv"]) & (members.size[members.at] == PAIR)
-    until[op] = np.where(known, ops["end_ns"][op] - shortest, NEVER)
+    length = ops["end_ns"] - ops["start_ns"]
+    shortest = members.least(length[op])[members.at]
+    shortest = np.where(talks.asked[op] > 0, talks.least(length)[op], shortest)
+    rooted = np.isin(ops["op"][op], (*FROM_ROOT, *TO_ROOT))
+    waits.unsplit[op[(waits.unsplit[op] == NONE) & rooted]] = _DURATION
+    known = waits.unsplit[op] == NONE
+    waits.until[op] = np.where(known, ops["end_ns"][op] - shortest, NEVER)
 
 
 def _to_file(clocks: Clocks, trace: Ints, time: Ints) -> Ints:

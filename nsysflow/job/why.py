@@ -1,4 +1,4 @@
-"""Why a rank is late: its time per cause against that of its peers, in the steps that show it."""
+"""Why a rank is late: its time per cause against that of its peers since the collective before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from nsysflow.findings.base import code, time_text
 from nsysflow.job.lanes import JobLane, Kernel
-from nsysflow.job.steps import Common, vectors
+from nsysflow.job.pace import clock, score
+from nsysflow.job.since import ELSEWHERE, intervals, since
+from nsysflow.job.steps import Common, Vector, vectors
 from nsysflow.job.stragglers import Suspect
 from nsysflow.job.study import Study
 from nsysflow.shares import median_ns
@@ -20,30 +22,63 @@ DATA = ("data_loading", "exposed_mem")
 
 
 def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, list[str]]:
-    """Return the cause of a suspect's lateness and the evidence for it."""
-    peers = [k for k, peer in enumerate(study.peer)
-             if peer == study.peer[suspect.lane] and k != suspect.lane][:MOST_PEERS]  # fmt: skip
+    """Return the cause of a suspect's lateness and the evidence for it.
+
+    Peers are the members of the communicator that do the same work. What takes longer since the
+    collective before makes the rank late to the next; where nothing there does, whole steps are
+    compared, and that is said.
+    """
+    members = study.found.groups[suspect.group].lanes
+    same = study.peer[suspect.lane]
+    peers = [k for k in members if study.peer[k] == same and k != suspect.lane][:MOST_PEERS]
     if not peers or not suspect.steps:
         return None, ["no rank does the same work"]
-    mine = vectors(study, common, suspect.lane)
-    theirs = [vectors(study, common, lane) for lane in peers]
-    steps = suspect.steps
-    names = {name for n in steps for each in (mine, *theirs) for name in each[n]}
-    excess: dict[str, int] = {}
-    for name in sorted(names):
-        own = sum(mine[n].get(name, 0) for n in steps)
-        others = median_ns([sum(each[n].get(name, 0) for n in steps) for each in theirs]) or 0
-        excess[name] = (own - others) // len(steps)
-    largest = max(excess, key=lambda name: (excess[name], name))
-    if excess[largest] <= NOTABLE * suspect.median_late_ns:
+    found = intervals(study, common, suspect)
+    mine = since(study, suspect.lane, found)
+    theirs = [since(study, lane, found) for lane in peers]
+    largest, excess = _excess(mine, theirs, len(suspect.steps))
+    where = "since the collective before"
+    if excess <= NOTABLE * suspect.median_late_ns:
+        mine, theirs = _whole(study, common, suspect, peers)
+        largest, excess = _excess(mine, theirs, len(suspect.steps))
+        where = "in whole steps"
+    if excess <= NOTABLE * suspect.median_late_ns:
         return None, ["no cause takes notably longer than on its peers"]
-    text = f"{_words(largest)} takes {time_text(excess[largest])} more per step than on its peers"
+    more = time_text(excess)
+    text = f"{_words(largest)} takes {more} more per step than on its peers {where}"
     if largest == "compute":
-        cause, more = _compute(study.lanes[suspect.lane], [study.lanes[k] for k in peers])
-        return cause, [text, *more]
-    if largest == "transfer":
+        lane, others = study.lanes[suspect.lane], [study.lanes[k] for k in peers]
+        cause, evidence = _compute(lane, others)
+        if cause == "slow compute":
+            evidence += [*score(lane, others), clock(lane, others)]
+        return cause, [text, *evidence]
+    if largest in (ELSEWHERE, "transfer"):
         return "comm on another communicator", [text]
     return ("data" if largest in DATA else "host"), [text]
+
+
+def _whole(
+    study: Study, common: Common, suspect: Suspect, peers: Sequence[int]
+) -> tuple[Vector, list[Vector]]:
+    found = []
+    for lane in (suspect.lane, *peers):
+        by_step = vectors(study, common, lane)
+        total: Vector = {}
+        for number in suspect.steps:
+            for name, ns in by_step[number].items():
+                total[name] = total.get(name, 0) + ns
+        found.append(total)
+    return found[0], found[1:]
+
+
+def _excess(mine: Vector, theirs: Sequence[Vector], steps: int) -> tuple[str, int]:
+    """Return the cause that takes most beyond the median of the peers, and by how much a step."""
+    excess: dict[str, int] = {}
+    for name in sorted({name for each in (mine, *theirs) for name in each}):
+        others = median_ns([each.get(name, 0) for each in theirs]) or 0
+        excess[name] = (mine.get(name, 0) - others) // steps
+    largest = max(excess, key=lambda name: (excess[name], name))
+    return largest, excess[largest]
 
 
 def _words(name: str) -> str:

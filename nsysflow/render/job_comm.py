@@ -13,8 +13,16 @@ from nsysflow.render.words import communicator_kind, plain
 
 _COMMUNICATORS = 40
 _STAGE_RANKS = 8
+_UNSPLIT = 3
 _LARGE_BYTES = 1_000_000
 _SLOW = 0.9
+_LINK = {
+    "nvlink": "NVLink",
+    "pcie": "PCIe",
+    "infiniband": "InfiniBand",
+    "ethernet": "Ethernet",
+}
+_SOURCE = {"user": "by [job]", "name": "by its name", "traffic": "by its traffic"}
 
 
 def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]) -> Table | None:
@@ -31,7 +39,7 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
         rows.append(
             {
                 **group,
-                "kind": communicator_kind(group["kind"]),
+                "kind": _kind(group),
                 "members": len(group["members"]),
                 "hosts": len(group["hosts"]),
                 "late": f"{rank_name(last['label'], names)}: last in {units.share(last['frac'])}"
@@ -39,6 +47,7 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
                 else None,
                 "late_ns": late["ns"] if late else None,
                 "speed": _speed(group.get("traffic") or ()),
+                "link": _LINK.get(str(group.get("link"))),
             }
         )
     return build(
@@ -53,13 +62,46 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
             Column("wait_ns", "Wait", "ns", null="not split"),
             Column("transfer_ns", "Transfer", "ns", null="not split"),
             Column("speed", "Bus bandwidth", null="not known", wide=True),
+            Column("link", "Link", null="not told", wide=True),
             Column("late", "Most often last", null="cannot tell", wide=True),
             Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
         ),
         rows,
         note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        "first. Totals over the kept steps.",
+        f"first. Totals over the kept steps.{_layout(found)}{_unsplit(groups)}{_no_link(groups)}",
     )
+
+
+def _kind(group: Mapping[str, Any]) -> str:
+    """Return what a communicator is for, and what says so."""
+    kind = communicator_kind(group["kind"])
+    source = _SOURCE.get(str(group.get("kind_source")))
+    return f"{kind} ({source})" if source else kind
+
+
+def _unsplit(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Name the first few communicators that could not be split, with the reason."""
+    told = [
+        f"{group['communicator'] or 'no id'}: {group['unsplit']}"
+        for group in groups
+        if group.get("unsplit")
+    ]
+    more = f" And {len(told) - _UNSPLIT} more." if len(told) > _UNSPLIT else ""
+    return "".join(f" {text}." for text in told[:_UNSPLIT]) + more
+
+
+def _no_link(groups: Sequence[Mapping[str, Any]]) -> str:
+    """Say once why links are not told: the reason that most communicators have."""
+    reasons = [g["link_evidence"] for g in groups if not g.get("link") and g.get("link_evidence")]
+    if not reasons:
+        return ""
+    most = max(sorted(set(reasons)), key=reasons.count)
+    return f" Link not told: {most}."
+
+
+def _layout(found: Mapping[str, Any]) -> str:
+    reason = found.get("layout")
+    return f" {str(reason)[:1].upper()}{str(reason)[1:]}." if reason else ""
 
 
 def _speed(traffic: Sequence[Mapping[str, Any]]) -> str | None:
@@ -125,9 +167,18 @@ def clocks(found: Mapping[str, Any], limit: int) -> Table | None:
     offsets = found.get("offsets") or ()
     if not offsets:
         return None
+    rows = [{**row, "drift": _drift(row.get("drift_ppb"))} for row in offsets]
     return build(
         "t-clocks",
         "Clock offsets",
-        (Column("file", "File", "name"), Column("offset_ns", "Offset", "ns", null="not aligned")),
-        list(offsets)[: max(limit, 60)],
+        (
+            Column("file", "File", "name"),
+            Column("offset_ns", "Offset", "ns", null="not aligned"),
+            Column("drift", "Drift", null="none seen"),
+        ),
+        rows[: max(limit, 60)],
     )
+
+
+def _drift(ppb: int | None) -> str | None:
+    return f"{ppb / 1000:+.3f}{units.NARROW}ppm" if ppb else None

@@ -17,6 +17,7 @@
 --   device    INTEGER
 --   peer      INTEGER
 --   root      INTEGER
+--   comm_name VARCHAR   the communicator's name, where the program gave it one
 SELECT
     process_of(thread) AS process,
     thread,
@@ -29,6 +30,7 @@ SELECT
     rank,
     device,
     peer,
-    root
+    root,
+    comm_name
 FROM _nccl_call
 ORDER BY thread, start_ns, end_ns DESC, op, comm, peer

@@ -2,7 +2,7 @@
 --
 -- Question: which collective is this kernel, on which communicator, in which step?
 -- Grain:    one row per communication op with a duration, whole capture
--- Needs:    lane_op, owned_op, nccl_launch, comm_range, kernel_name, step_start
+-- Needs:    comm_op, comm_place, comm_link, owned_op, nccl_launch, comm_range, kernel_name, step_start
 -- Params:
 --   $by_start BOOLEAN  no launch or no host range to go by: the device start decides
 -- Columns:
@@ -17,7 +17,12 @@
 --   comm_rank  INTEGER   this lane in it, where known
 --   bytes      BIGINT    per rank; of a copy its size
 --   peer       INTEGER   the one peer of a send or receive
+--   peers      VARCHAR   all peers of its sends and receives, by comma
 --   root       INTEGER   root
+--   named      VARCHAR   what the name of its communicator or of an enclosing range says it is for
+--   beside     INTEGER   1 where the program asks for it right before or after attention, else 0
+--   nvlink     BIGINT    mean of the NVLink counters meanwhile, hundredths of a percent
+--   pcie       BIGINT    the same of PCIe
 --   context    BIGINT    CUDA context
 --   stream     BIGINT    CUDA stream
 --   correlation BIGINT   id shared with the launching call
@@ -25,14 +30,6 @@
 --   number     BIGINT    that step's own number
 --   owned      BOOLEAN   a kept step asked for it
 WITH
-_op AS (
-    SELECT
-        *,
-        row_number() OVER (ORDER BY start_ns, end_ns, context, stream, correlation, name_id) - 1 AS op_no
-    FROM lane_op
-    WHERE comm AND end_ns > start_ns
-),
-
 _range AS (
     SELECT DISTINCT
         thread,
@@ -50,7 +47,7 @@ _called AS (
         r.comms,
         row_number() OVER (PARTITION BY r.thread, r.start_ns ORDER BY o.launch_start_ns, o.op_no) AS place,
         count(*) OVER (PARTITION BY r.thread, r.start_ns) AS kernels
-    FROM _op AS o
+    FROM comm_op AS o
     ASOF INNER JOIN _range AS r ON o.launch_thread = r.thread AND o.launch_start_ns >= r.start_ns
     WHERE o.launch_start_ns < r.end_ns
 ),
@@ -64,7 +61,9 @@ _payload AS (
         l.comm_rank,
         l.bytes,
         l.peer,
-        l.root
+        l.peers,
+        l.root,
+        l.named
     FROM _called AS c
     INNER JOIN nccl_launch AS l
         ON
@@ -77,7 +76,7 @@ _framework AS (
     SELECT
         o.op_no,
         r.op
-    FROM _op AS o
+    FROM comm_op AS o
     ASOF INNER JOIN comm_range AS r ON o.launch_thread = r.thread AND o.launch_start_ns >= r.start_ns
     WHERE o.launch_start_ns < r.end_ns
 ),
@@ -87,7 +86,7 @@ _asked AS (
         o.op_no,
         s.step,
         s.number
-    FROM _op AS o
+    FROM comm_op AS o
     ASOF INNER JOIN step_start AS s ON o.launch_start_ns >= s.host_ns
     WHERE o.launch_start_ns IS NOT NULL AND NOT $by_start
     UNION ALL
@@ -95,7 +94,7 @@ _asked AS (
         o.op_no,
         s.step,
         s.number
-    FROM _op AS o
+    FROM comm_op AS o
     ASOF INNER JOIN step_start AS s ON o.start_ns >= s.device_ns
     WHERE o.launch_start_ns IS NULL OR $by_start
 ),
@@ -132,17 +131,24 @@ SELECT
     p.comm_rank,
     coalesce(p.bytes, o.bytes) AS bytes,
     p.peer,
+    p.peers,
     p.root,
+    coalesce(p.named, g.named) AS named,
+    g.beside,
+    i.nvlink,
+    i.pcie,
     o.context,
     o.stream,
     o.correlation,
     a.step,
     a.number,
     w.start_ns IS NOT NULL AS owned
-FROM _op AS o
+FROM comm_op AS o
 LEFT JOIN _payload AS p ON o.op_no = p.op_no
 LEFT JOIN _framework AS f ON o.op_no = f.op_no
 LEFT JOIN _asked AS a ON o.op_no = a.op_no
+LEFT JOIN comm_place AS g ON o.op_no = g.op_no
+LEFT JOIN comm_link AS i ON o.op_no = i.op_no
 LEFT JOIN kernel_name AS k ON o.name_id = k.name_id AND o.kind = 'kernel'
 LEFT JOIN _owned AS w
     ON

@@ -15,9 +15,11 @@
 --   op         VARCHAR  operation; generic if the group mixes several
 --   bytes      BIGINT   per rank, as NCCL counts them for this operation
 --   peer       INTEGER  the one peer of a send or receive
+--   peers      VARCHAR  all peers of sends and receives, by comma
 --   root       INTEGER  root
 --   ranks      INTEGER  size of the communicator, where its creation was captured
 --   comm_rank  INTEGER  this process in it, where its creation was captured
+--   named      VARCHAR  what its name says it is for
 WITH
 _call AS (
     SELECT
@@ -61,7 +63,8 @@ _size AS (
     SELECT
         comm,
         max(ranks) AS ranks,
-        max(rank) AS comm_rank
+        max(rank) AS comm_rank,
+        max(group_kind(comm_name)) AS named
     FROM nccl_call
     WHERE process = $process AND comm IS NOT NULL
     GROUP BY comm
@@ -77,6 +80,8 @@ _in_group AS (
         min(op) AS op,
         count(DISTINCT peer) AS peers,
         min(peer) AS peer,
+        max(peer) AS most_peer,
+        CASE WHEN count(peer) = count(*) THEN array_to_string(list_sort(list(DISTINCT peer)), ',') END AS talk,
         max(root) AS root,
         sum(bytes) AS bytes,
         max(bytes) AS most_bytes
@@ -92,8 +97,11 @@ _placed AS (
         count(*) OVER (PARTITION BY g.thread, g.group_no) AS comms,
         s.ranks,
         s.comm_rank,
-        -- Sends and receives with every other member are an all-to-all.
-        g.op = 'send_recv' AND g.peers >= 2 AND g.peers >= coalesce(s.ranks, g.peers + 1) - 1 AS is_all_to_all
+        s.named,
+        -- Sends and receives with every other member are an all-to-all. Where the number of members is
+        -- not known, three peers or more without a gap are: rings and pipelines have two.
+        g.op = 'send_recv' AND g.peers >= greatest(2, coalesce(s.ranks - 1, 3))
+        AND (s.ranks IS NOT NULL OR g.most_peer <= g.peers) AS is_all_to_all
     FROM _in_group AS g
     LEFT JOIN _size AS s ON g.comm = s.comm
 ),
@@ -113,9 +121,11 @@ _both AS (
             ELSE p.bytes
         END AS bytes,
         CASE WHEN p.peers = 1 THEN p.peer END AS peer,
+        CASE WHEN p.op = 'send_recv' AND p.ops = 1 THEN p.talk END AS peers,
         p.root,
         p.ranks,
-        p.comm_rank
+        p.comm_rank,
+        p.named
     FROM _grouped AS e
     INNER JOIN _placed AS p ON e.thread = p.thread AND e.group_no = p.group_no
     WHERE e.op = 'group_end' AND e.depth = 0
@@ -130,9 +140,11 @@ _both AS (
         c.op,
         c.bytes,
         c.peer,
+        CASE WHEN c.op = 'send_recv' THEN c.peer::VARCHAR END AS peers,
         c.root,
         s.ranks,
-        s.comm_rank
+        s.comm_rank,
+        s.named
     FROM _grouped AS c
     LEFT JOIN _size AS s ON c.comm = s.comm
     WHERE c.depth = 0 AND c.op NOT IN ('group_start', 'group_end')
@@ -148,8 +160,10 @@ SELECT
     op,
     bytes::BIGINT AS bytes,
     peer,
+    peers,
     root,
     ranks,
-    comm_rank
+    comm_rank,
+    named
 FROM _both
 ORDER BY thread, start_ns, place

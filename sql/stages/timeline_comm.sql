@@ -22,7 +22,7 @@ _cover AS (
         end_ns,
         covered_ns
     FROM island
-    WHERE state = 'comm' AND start_ns < $to_ns AND end_ns > $from_ns
+    WHERE start_ns < $to_ns AND end_ns > $from_ns
 ),
 
 _hidden_from AS (

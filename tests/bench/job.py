@@ -89,7 +89,9 @@ def _write(store: Path, lane: Lane, count: int, document: dict[str, Any]) -> Non
         "op": ["all_reduce"] * count, "op_source": ["payload"] * count, "comm": names,
         "ranks": none, "comm_rank": none, "bytes": np.where(data, 10**8, 10**7), "peer": none,
         "root": none, "context": none, "stream": np.where(data, 20, 30), "correlation": number,
-        "step": step, "number": step, "owned": np.ones(count, np.bool_),
+        "step": step, "number": step, "owned": np.ones(count, np.bool_), "beside": none,
+        "peers": pa.nulls(count, pa.string()), "named": pa.nulls(count, pa.string()),
+        "nvlink": none, "pcie": none,
     }  # fmt: skip
     exposed = {"op_no": number, "step": step, "start_ns": start, "end_ns": end}
     edges, following = np.append(-clock, end), np.append(start, STEPS * STEP_NS - clock)
@@ -102,9 +104,11 @@ def _write(store: Path, lane: Lane, count: int, document: dict[str, Any]) -> Non
         "step": np.arange(STEPS), "bucket": ["compute_only"] * STEPS,
         "cause": pa.nulls(STEPS, pa.string()), "ns": STEP_NS - per_step,
     }  # fmt: skip
+    metrics = {"metric": ["sm_clock"], "samples": [100], "mean": [1_800_000]}
+    metrics |= {"median": [1_800_000]}
     tables = {
         "collective": collective, "exposed_piece": exposed | {"gated": collective["owned"]},
-        "lane_piece": pieces, "lane_step": steps,
+        "lane_piece": pieces, "lane_step": steps, "lane_metric": metrics,
     }  # fmt: skip
     for name, columns in tables.items():
         pq.write_table(pa.table(columns), folder / f"{name}.parquet")

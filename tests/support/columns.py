@@ -58,6 +58,7 @@ COLUMNS = {
         "deprecatedSyncType syncType! eventId! eventSyncId"
     ),
     "DIAGNOSTIC_EVENT": "timestamp! timestampType! source! severity! text!:T globalPid",
+    "GPU_METRICS": "rawTimestamp! timestamp! typeId! metricId! value!",
     "META_DATA_CAPTURE": "name!:T value:T",
     "META_DATA_EXPORT": "name!:T value:T",
     "MPI_RANKS": "globalTid! rank!",
@@ -103,6 +104,8 @@ COLUMNS = {
         "maxBlockDimX maxBlockDimY maxBlockDimZ maxGridDimX maxGridDimY maxGridDimZ "
         "computeMajor computeMinor smMajor smMinor"
     ),
+    "TARGET_INFO_GPU_METRICS": "typeId! sourceId! typeName!:T metricId! metricName!:T",
+    "TARGET_INFO_NIC_INFO": "GUID stateName!:T nicId name!:T deviceId! vendorId! linkLayer!",
     "TARGET_INFO_SESSION_START_TIME": "utcEpochNs utcTime:T localTime:T systemClockNs",
     "TARGET_INFO_SYSTEM_ENV": "globalVid devStateName!:T name!:T nameEnum! value!:T",
     "ThreadNames": "nameId! priority globalTid",

@@ -28,13 +28,18 @@ ALL_REDUCE = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<
 
 @dataclass
 class Planted:
-    """A run of ``ranks``. ``work(rank, step)`` is the compute time before the step's collective."""
+    """A run of ``ranks``. ``work(rank, step)`` is the compute time before the step's collective.
+
+    ``text`` names a step by its number; ``seen``: the rank's capture holds the step;
+    ``calendar`` is how far the host's date is ahead.
+    """
 
     ranks: int
     steps: int
     work: Callable[[int, int], int]
     transfer: int = us(100)
     clock: Callable[[int], int] = lambda rank: 1_000_000_007 * rank
+    calendar: Callable[[int], int] = lambda _rank: 0
     session: Callable[[int], bool] = lambda _rank: True
     noise: Callable[[int, int], int] = lambda _rank, _step: 0
     jump: Callable[[int, int], int] = lambda _rank, _step: 0
@@ -46,6 +51,8 @@ class Planted:
     skip: Sequence[tuple[int, int]] = ()
     # When the host asks for what follows the collective, from the start of the step.
     asked: Callable[[int, int], int] = lambda _rank, _step: us(30)
+    text: Callable[[int], str] = "step {}".format
+    seen: Callable[[int, int], bool] = lambda _rank, _step: True
     more: Callable[[Export, int, int, int], None] | None = None
     ends: list[int] = field(default_factory=list)
 
@@ -72,15 +79,18 @@ class Planted:
         export.env(RANK=str(rank), WORLD_SIZE=str(self.ranks))
         export.system("Hostname", f"node{rank * self.hosts // self.ranks:02d}.cluster")
         if self.session(rank):
-            export.session(UTC + off)
+            export.session(UTC + off + self.calendar(rank))
         if self.payload:
             export.nvtx("NCCL", 0, None, pid=pid, kind=75, domain=NCCL)
         last = us(1_000)
         for step in range(self.steps):
+            if not self.seen(rank, step):
+                last = self.ends[step]
+                continue
             number = self.first_number(rank) + step
             off = self.clock(rank) - self.jump(rank, step)
             begin, at, end = last - off, arrived[step][rank] - off, self.ends[step] - off
-            export.nvtx(f"step {number}", begin + us(1), begin + us(48), pid=pid)
+            export.nvtx(self.text(number), begin + us(1), begin + us(48), pid=pid)
             launch = (begin + us(10), begin + us(14))
             export.kernel("gemm", begin + us(50), at, pid=pid, launch=launch)
             if (rank, step) not in self.skip:
@@ -89,7 +99,7 @@ class Planted:
             last = self.ends[step]
         # The trailing edge of the last step: the optimizer's kernel.
         begin = last - off
-        export.nvtx(f"step {self.first_number(rank) + self.steps}", begin + us(1), None, pid=pid)
+        export.nvtx(self.text(self.first_number(rank) + self.steps), begin + us(1), None, pid=pid)
         return export
 
     def _collective(

@@ -25,7 +25,9 @@ ALL_TABLES = {
     "sync": "lane process start_ns end_ns stream context type event event_sync correlation",
     "nvtx": "process thread start_ns end_ns end_thread domain kind name_id framework open",
     "nvtx_domain": "process domain name",
-    "nccl_call": "process thread start_ns end_ns op bytes comm ranks rank device peer root",
+    "nccl_call": (
+        "process thread start_ns end_ns op bytes comm ranks rank device peer root comm_name"
+    ),
     "string": "id value",
     "thread": "process thread tid name",
     "process": "process pid name",
@@ -38,6 +40,7 @@ ALL_TABLES = {
     "overhead": "process thread start_ns end_ns type name_id",
     "memory_event": "process device at_ns bytes operation kind address",
     "callchain": "id depth symbol_id module_id",
+    "gpu_metric": "gpu metric at_ns value",
     "lane": "lane process pid device",
 }
 
