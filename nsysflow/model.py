@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SCHEMA = 1
-STORE_FORMAT = 1
+STORE_FORMAT = 2
 
 BUCKETS = (
     "compute_only",

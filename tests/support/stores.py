@@ -30,7 +30,10 @@ ALL_TABLES = {
     "thread": "process thread tid name",
     "process": "process pid name",
     "kernel_name": "name_id name short_name comm class class_rank tensor_core op",
-    "gpu": "id name uuid bus sm_count memory_bytes bandwidth_bytes_per_s cuda_device nvidia",
+    "gpu": (
+        "id name uuid bus sm_count memory_bytes bandwidth_bytes_per_s cuda_device nvidia "
+        "registers_per_sm shared_bytes_per_sm warps_per_sm blocks_per_sm warp_threads"
+    ),
     "cuda_device": "gpu_id cuda_id pid uuid sm_count",
     "stream": "process context stream priority flag",
     "context": "process context device null_stream",
