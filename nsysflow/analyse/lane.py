@@ -14,6 +14,7 @@ from nsysflow.analyse.exposure import cut_exposed
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
+from nsysflow.analyse.queued import claim_queued
 from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
@@ -81,7 +82,7 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
     steps = choose_steps(work, device, settings, capture)
     shift = slice_shift(_reach(span, steps))
     facts = Facts(device.process, device.primary, span, steps, shift, lanes)
-    _measure(work, facts)
+    _measure(work, facts, lane)
     return facts
 
 
@@ -125,7 +126,7 @@ def _reach(span: Row, steps: Steps) -> int:
     return int(last - first)
 
 
-def _measure(work: Workspace, facts: Facts) -> None:
+def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     """Build the stages that every section reads."""
     work.put("segment", facts.segments(), facts.SEGMENT)
     work.table("window_bucket", shift=facts.shift)
@@ -153,7 +154,8 @@ def _measure(work: Workspace, facts: Facts) -> None:
     attribution.run()
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
     work.table("sync_claim")
-    work.table("gap_cause", micro_ns=work.row("micro_gap")["limit_ns"])
+    claim_queued(work, facts, lane)
+    work.table("gap_cause")
     measure_classes(work, facts)
     work.table("island")
     work.table("exposed", shift=facts.shift)

@@ -138,7 +138,7 @@ def _idle(work: Workspace) -> dict[str, Spans]:
     found = {
         cause: _sorted(start[place == k], end[place == k]) for k, cause in enumerate(HOST_CAUSES)
     }
-    part = work.arrow("idle_part", micro_ns=work.row("micro_gap")["limit_ns"])
+    part = work.arrow("idle_part")
     start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
     named = np.array(part["cause"].to_pylist(), dtype=object)
     claimed = _sorted(claim["start_ns"].to_numpy(), claim["end_ns"].to_numpy())

@@ -16,6 +16,9 @@ SYNC = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
 NVTX = "NVTX_EVENTS"
 OSRT = "OSRT_API"
+SCHED = "SCHED_EVENTS"
+CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+GPU_CONTEXT_SWITCH = "GPU_CONTEXT_SWITCH_EVENTS"
 
 # Tables whose rows are events; without any of them there is nothing to convert.
 DEVICE_TABLES = (KERNEL, MEMCPY, MEMSET, GRAPH)
@@ -26,19 +29,19 @@ EVENT_TABLES = (
     OVERHEAD,
     NVTX,
     OSRT,
-    "SCHED_EVENTS",
+    SCHED,
     "COMPOSITE_EVENTS",
     "GPU_METRICS",
     "GENERIC_EVENTS",
     "CUDA_GPU_MEMORY_USAGE_EVENTS",
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+    CUDA_EVENT,
     "CUDA_GRAPH_EVENTS",
     "CUDA_GRAPH_NODE_EVENTS",
     "CUBLAS_EVENTS",
     "CUDNN_EVENTS",
     "MPI_P2P_EVENTS",
     "MPI_COLLECTIVES_EVENTS",
-    "GPU_CONTEXT_SWITCH_EVENTS",
+    GPU_CONTEXT_SWITCH,
     "SYSCALL",
 )
 # What the result says is present, empty or absent.
@@ -263,6 +266,17 @@ SMALL: dict[str, dict[str, Request]] = {
                 integer("operation", "memoryOperationType"),
                 integer("kind", "memKind"),
                 integer("address"),
+            ),
+        )
+    },
+    "cuda_event": {
+        "_raw_cuda_event": Request(
+            CUDA_EVENT,
+            (
+                integer("at_ns", "timestamp"),
+                *_PLACE,
+                integer("event", "eventId"),
+                integer("event_sync", "eventSyncId"),
             ),
         )
     },

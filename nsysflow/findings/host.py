@@ -65,12 +65,13 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
         if not total and needs is not None and lane.lacks(needs):
             return unavailable(f"the capture has no {needs} table to tell it from", flag)
         gaps = [gap for gap in lane.section("gaps")["top"] if gap["cause"] in causes]
-        return Answer(total, tuple(_gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
+        return Answer(total, tuple(gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
     return answer
 
 
-def _gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
+def gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
+    """Write one gap as evidence."""
     before = f" before {gap['next_op']}" if gap["next_op"] else ""
     what = f" ({gap['evidence']})" if gap["evidence"] else ""
     return {

@@ -18,6 +18,8 @@
 --   launch_end_ns    BIGINT   end of that call
 --   same_stream      BOOLEAN  the op that ended as the gap began was on its stream
 --   same_graph       BOOLEAN  and both are nodes of one graph launch
+--   context          BIGINT   context of the next op
+--   stream           BIGINT   its stream
 --   first_launch     BOOLEAN  a long call, and no kernel of that name was launched before in the
 --                             process
 WITH
@@ -152,6 +154,8 @@ SELECT
     n.launch_end_ns,
     coalesce(p.same_stream, FALSE) AS same_stream,
     coalesce(p.same_graph, FALSE) AS same_graph,
+    n.context,
+    n.stream,
     coalesce(f.launch_start_ns = n.launch_start_ns, FALSE) AS first_launch
 FROM gap AS g
 LEFT JOIN _next AS n ON g.gap = n.gap

@@ -40,6 +40,7 @@ ALL_TABLES = {
     "diagnostic": "timestamp_ns severity source text",
     "overhead": "process thread start_ns end_ns type name_id",
     "memory_event": "process device at_ns bytes operation kind address",
+    "cuda_event": "process context stream event event_sync correlation at_ns",
     "callchain": "id depth symbol_id module_id",
     "lane": "lane process pid device",
 }
