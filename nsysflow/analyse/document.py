@@ -121,6 +121,7 @@ def _capture(capture: dict[str, Any], facts: Facts) -> Section:
         },
         "warnings": capture["warnings"],
         "dropped": capture["dropped"],
+        "thread_states": capture["thread_states"],
     }
 
 

@@ -280,6 +280,21 @@ SMALL: dict[str, dict[str, Request]] = {
             ),
         )
     },
+    "sched": {
+        "_raw_sched": Request(
+            SCHED,
+            (
+                integer("at_ns", "start"),
+                _THREAD,
+                integer("on_cpu", "isSchedIn"),
+                integer("cpu"),
+                integer("state", "threadState"),
+                integer("block", "threadBlock"),
+            ),
+        ),
+        "_raw_state": Request("ENUM_SAMPLING_THREAD_STATE", (integer("id"), text("name"))),
+        "_raw_block": Request("ENUM_SCHEDULING_THREAD_BLOCK", (integer("id"), text("name"))),
+    },
     "callchain": {
         "_raw_callchain": Request(
             "CUDA_CALLCHAINS",

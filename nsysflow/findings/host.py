@@ -12,6 +12,8 @@ SLOW_HOST = 1.0
 STARVED_QUEUE = 1
 NO_CALLS = "no CUDA calls were recorded, so the host's part cannot be told"
 CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+SCHED = "SCHED_EVENTS"
+SCHED_FLAG = "--cpuctxsw=process-tree"
 
 
 def _sync(lane: Lane) -> Answer:
@@ -68,6 +70,16 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
         return Answer(total, tuple(gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
     return answer
+
+
+def _contention(lane: Lane) -> Answer:
+    if not lane.lacks(SCHED) and not lane.document["capture"]["thread_states"]:
+        reason = (
+            "thread scheduling was recorded without the states of the threads: a wait for a core "
+            "looks like any other"
+        )
+        return unavailable(reason, SCHED_FLAG)
+    return _cause("cpu_contention", needs=SCHED, flag=SCHED_FLAG)(lane)
 
 
 def gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +199,24 @@ QUESTIONS = (
         why="Threads of one process take turns in Python; the launching one waits its turn.",
         fix="Move data loading and logging into processes, not threads.",
         verify="Waits for the lock vanish from the gaps.",
-        answer=_cause("gil_wait", "cpu_contention", needs="NVTX_EVENTS", flag="--trace=python-gil"),
+        answer=_cause("gil_wait", needs="NVTX_EVENTS", flag="--trace=python-gil"),
+    ),
+    Question(
+        id="cpu_contention",
+        needs=("gaps",),
+        category="host_overhead",
+        bucket="cpu_contention",
+        claim="The launching thread is ready to run and has no core",
+        calm="The launching thread was not seen to wait for a core",
+        why="A thread that lost its core launches nothing until it gets one again.",
+        fix="Fewer loader workers and OpenMP threads than cores, one process per GPU pinned to "
+        "cores of its NUMA node, no other work on the machine.",
+        trade_off="Fewer workers may be too few to load data.",
+        verify="Stretches without a core vanish from the gaps.",
+        experiment="Halve the loader workers and OMP_NUM_THREADS: if the step shrinks, cores were "
+        "short; if loading takes over, they were not.",
+        capture="--cpuctxsw=process-tree",
+        answer=_contention,
     ),
     Question(
         id="logging",

@@ -60,6 +60,7 @@ def capture_of(found: Document, steps: int) -> Document:
             "severity text count",
             ("warning", "Not all NVTX events might have been collected.", 1),
         ),
+        "thread_states": False,
         "dropped": {
             "no_timestamp": 0,
             "impossible_duration": 2,
