@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support.engine import analysed
-from tests.support.export import SYNC, Export, us
+from tests.support.export import SYNC, Export, global_pid, us
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+SWITCH = "GPU_CONTEXT_SWITCH_EVENTS"
 WAIT = "cudaStreamWaitEvent_v3020"
 PRODUCER = "void producer<float>"
 
@@ -136,3 +137,57 @@ def test_without_the_tables_nothing_is_claimed(tmp_path: Path) -> None:
     (card,) = [f for f in made["findings"] if f["id"] == "dependency_stall"]
     assert card["status"] == "unavailable"
     assert EVENT in card["title"]
+
+
+def one_gpu(other: int = 200, gpu: int = 0, *, null: bool = False) -> Export:
+    """A queued gap from 10 to 101 µs, in which a context has the GPU from 20 to 50 µs."""
+    export = Export()
+    export.gpu(0, "NVIDIA A10", "GPU-aaaa")
+    export.gpu(1, "NVIDIA A10", "GPU-bbbb", bus="0000:43:00.0")
+    export.kernel("first", us(1), us(10), launch=(300, 400))
+    export.kernel("held", us(101), us(110), launch=(2_000, 2_100))
+    own = global_pid(100)
+    turns = [(own, 7, us(1), us(20)), (global_pid(other), 9, us(20), us(50)),
+             (own, 7, us(50), us(110))]  # fmt: skip
+    for number, (process, context, start, end) in enumerate(turns):
+        for tag, at in ((8, start), (7, end)):
+            export.row(
+                SWITCH, tag=tag, seqNo=2 * number + (tag == 7), contextId=context, timestamp=at,
+                globalPid=None if null and process != own else process, gpuId=gpu,
+            )  # fmt: skip
+    return export
+
+
+def test_another_process_has_the_gpu(tmp_path: Path) -> None:
+    made = document(one_gpu(), tmp_path)
+    found = {c: ns for c, ns in made["causes"]["idle"].items() if ns}
+    assert found == {"gpu_shared": us(30), "queued_unexplained": us(61)}
+    (card,) = [f for f in made["findings"] if f["id"] == "gpu_shared"]
+    assert (card["status"], card["bound_ns_per_step"]) == ("opportunity", us(30))
+
+
+@pytest.mark.parametrize(
+    "export",
+    [
+        one_gpu(other=100),
+        one_gpu(gpu=1),
+        one_gpu(null=True),
+    ],
+    ids=["own_context", "other_gpu", "process_not_recorded"],
+)
+def test_only_a_turn_of_another_process_on_this_gpu_counts(export: Export, tmp_path: Path) -> None:
+    assert idle(export, tmp_path) == UNEXPLAINED
+
+
+def test_a_wait_comes_before_the_turn_of_another_process(tmp_path: Path) -> None:
+    export = depend(two_gpus(), at=us(40))
+    export.gpu(0, "NVIDIA A10", "GPU-aaaa")
+    other = {"vmId": 0, "contextId": 9, "globalPid": global_pid(200), "gpuId": 0}
+    for tag, at in ((8, us(20)), (7, us(60))):
+        export.row(SWITCH, tag=tag, seqNo=tag == 7, timestamp=at, **other)
+    found = idle(export, tmp_path)
+    assert found == {
+        "dependency_stall": us(30),
+        "gpu_shared": us(20),
+        "queued_unexplained": us(41),
+    }

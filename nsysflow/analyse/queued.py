@@ -1,4 +1,4 @@
-"""What held an op that the host had asked for: an event it waited for, or nothing that was seen.
+"""What held an op that the host had asked for: an event, another process, or nothing seen.
 
 Only queued stretches above the device's own turn-around are asked about; each instant is claimed
 once, by evidence that covers it, and the rest stays ``queued_unexplained``.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 # In the order in which they claim an instant: cause and the stage of its evidence, whose rows are
 # disjoint and by start.
-EVIDENCE = {"dependency_stall": "queued_wait"}
+EVIDENCE = {"dependency_stall": "queued_wait", "gpu_shared": "queued_turn"}
 NO_NAME = -1
 
 
@@ -36,6 +36,7 @@ def claim_queued(work: Workspace, facts: Facts, lane: Lane) -> None:
     work.table(
         "queued_wait", process=facts.process, lane=lane.lane, first_lane=first, last_lane=last
     )
+    work.table("queued_turn", process=facts.process, pid=lane.pid, device=lane.device)
     work.keep("queued_claim", _claims(work, micro_ns))
     work.view("queued_part", micro_ns=micro_ns)
 
@@ -56,7 +57,8 @@ def _claims(work: Workspace, micro_ns: int) -> pa.Table:
         parts.append(_part(number, shared, cause, names[which]))
         left = minus(left, evidence) if len(shared) else left
     rest = left.take(touched[left.of])
-    short = rest.length <= micro_ns
+    # What comes so soon after the end of a wait is the device's own turn-around.
+    short = (rest.length <= micro_ns) & (rest.start > start[rest.of])
     for cause, some in (("micro_gap", short), ("queued_unexplained", ~short)):
         parts.append(_part(number, rest.take(some), cause, np.full(some.sum(), NO_NAME)))
     return pa.concat_tables(parts)

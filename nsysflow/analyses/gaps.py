@@ -28,6 +28,8 @@ def _seen(row: Row) -> str | None:
         return "launch not recorded"
     if row["cause"] == "dependency_stall":
         return f"waited for {row['behind'] or 'an event'}"
+    if row["cause"] == "gpu_shared":
+        return "another process had the GPU"
     return None
 
 

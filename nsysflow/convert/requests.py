@@ -280,6 +280,20 @@ SMALL: dict[str, dict[str, Request]] = {
             ),
         )
     },
+    "context_switch": {
+        "_raw_context_switch": Request(
+            GPU_CONTEXT_SWITCH,
+            (
+                integer("at_ns", "timestamp"),
+                integer("tag"),
+                integer("vm", "vmId"),
+                integer("sequence", "seqNo"),
+                integer("context", "contextId"),
+                integer("process_id", "globalPid"),
+                integer("gpu_id", "gpuId"),
+            ),
+        )
+    },
     "sched": {
         "_raw_sched": Request(
             SCHED,

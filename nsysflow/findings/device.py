@@ -6,6 +6,7 @@ from nsysflow.findings.base import Answer, Lane, Question, unavailable
 from nsysflow.findings.host import MOST_EVIDENCE, gap_text
 
 EVENTS = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+SWITCHES = "GPU_CONTEXT_SWITCH_EVENTS"
 EVENT_FLAG = (
     "--cuda-event-trace=true, in a capture of its own: tracing events can make streams wait for "
     "each other"
@@ -14,6 +15,10 @@ EVENT_FLAG = (
 
 def _stalled(lane: Lane) -> Answer:
     return _queued(lane, "dependency_stall", EVENTS, EVENT_FLAG)
+
+
+def _shared(lane: Lane) -> Answer:
+    return _queued(lane, "gpu_shared", SWITCHES, "--gpuctxsw=true")
 
 
 def _queued(lane: Lane, cause: str, table: str, flag: str) -> Answer:
@@ -41,5 +46,19 @@ QUESTIONS = (
         experiment="Remove the wait for one run, whatever it computes: the step shrinks by at "
         "most the bound.",
         answer=_stalled,
+    ),
+    Question(
+        id="gpu_shared",
+        needs=("gaps",),
+        category="host_overhead",
+        bucket="gpu_shared",
+        claim="Another process takes turns on this GPU",
+        calm="No other process was seen to take the GPU away",
+        why="While a context of another process has its turn, queued kernels of this one wait.",
+        fix="Leave the GPU to one process, or let them share it through MPS or MIG slices.",
+        trade_off="With MPS processes run side by side and slow each other down.",
+        verify="No turn of another process lies in a gap.",
+        experiment="Stop the other process for one run: the step shrinks by at most the bound.",
+        answer=_shared,
     ),
 )

@@ -41,6 +41,7 @@ ALL_TABLES = {
     "overhead": "process thread start_ns end_ns type name_id",
     "memory_event": "process device at_ns bytes operation kind address",
     "cuda_event": "process context stream event event_sync correlation at_ns",
+    "context_switch": "process gpu_id context start_ns end_ns",
     "sched": "process thread at_ns on_cpu cpu state block",
     "callchain": "id depth symbol_id module_id",
     "lane": "lane process pid device",
