@@ -28,7 +28,22 @@ def _data(lane: Lane) -> Answer:
         f"{section['steps_affected']} of {lane.kept} steps wait, "
         f"{lane.per_step(lane.idle['data_loading'])} of idle GPU per step in the mean"
     )
-    return Answer(lane.idle["data_loading"], (text,) if lane.idle["data_loading"] else ())
+    evidence = (text, *_workers(section)) if lane.idle["data_loading"] else ()
+    return Answer(lane.idle["data_loading"], evidence)
+
+
+def _workers(section: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the threads that load, or say that none is named so."""
+    workers = section["workers"]
+    if workers is None:
+        return ()
+    if not workers:
+        return ("no thread is named like a loader: batches may be made on the launching thread",)
+    named = ", ".join(
+        f"{row['count']} {row['name']}{'' if row['own'] else ' (in processes without a GPU)'}"
+        for row in workers
+    )
+    return (f"loader threads: {named}",)
 
 
 def _copies(lane: Lane) -> Answer:

@@ -87,6 +87,7 @@ def facts_of() -> Document:
             "per_step_ns": 31_200_000,
             "steps_affected": 4,
             "evidence": ["NVTX range DataLoader next()"],
+            "workers": rows("name count own", ("pt_data_pin", 1, True)),
         },
         "recompute": {"status": "ok", "rho": 2.0, "recompute_ns": 954_700_000, "source": "nvtx"},
         "efficiency": efficiency_of(),
