@@ -291,3 +291,32 @@ def test_a_core_lost_by_another_process_with_the_same_thread_number(tmp_path: Pa
                    globalTid=global_tid(200, MAIN))  # fmt: skip
     document = analysed(export, tmp_path)[(PID, 0)]
     assert document["causes"]["idle"]["cpu_contention"] == 0
+
+
+def saved(megabytes: int, write: str = "write", *, thread: int = MAIN, pause: int = 0) -> Export:
+    """The GPU runs to 10 µs and from 1000 on; between, the main thread fetches and writes."""
+    export = late_launch()
+    for number in range(4):
+        at = us(100 + 100 * number) + (pause if number > 1 else 0)
+        export.memcpy(2, at + us(5), at + us(45), megabytes * 250_000, src=2, dst=0, pid=PID,
+                      tid=MAIN, launch=(at, at + us(50)))  # fmt: skip
+        export.os_call(write, at + us(50), at + us(90), pid=PID, tid=thread)
+    return export
+
+
+@pytest.mark.parametrize(
+    ("export", "writing_ns"),
+    [
+        # Four times 40 µs of writing and the end of the fetch: while it runs the GPU copies.
+        (saved(1_000), us(4 * (40 + 5))),
+        (saved(999), 0),
+        (saved(1_000, "read"), 0),
+        (saved(1_000, thread=HELPER), 0),
+        # Half a gigabyte, a second, half a gigabyte: two fetches that are none.
+        (saved(1_000, pause=us(1_000_000)), 0),
+    ],
+    ids=["saved", "small", "reads", "other_thread", "apart"],
+)
+def test_a_checkpoint_without_a_range(export: Export, writing_ns: int, tmp_path: Path) -> None:
+    (document,) = analysed(export, tmp_path).values()
+    assert document["causes"]["idle"]["checkpoint"] == writing_ns
