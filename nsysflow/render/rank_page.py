@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nsysflow.analyses import ANALYSES
 from nsysflow.render import (
     bars,
     capture,
@@ -74,6 +75,7 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
         "cards": cards,
         "losses": rank_step.losses(document, over),
         "questions": findings.questions(document, cards),
+        "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
         or (None if picture else State("not applicable", "no step is shown")),
