@@ -36,14 +36,18 @@ def depend(
     number: int = 5,
     record: tuple[int, int, int] = (2, 13, 1_000),
     at: int = 0,
+    waiter: int | None = None,
 ) -> Export:
-    """An event recorded on (context, stream) at a host time, and a stream of GPU 0 that waits."""
+    """An event recorded on (context, stream) at a host time, and a stream of GPU 0 that waits.
+
+    ``waiter`` is the process that waits, if it is another.
+    """
     context, stream, host = record
     made = export.api("cudaEventRecord_v3020", host, host + 50, pid=pid)
     place = {"contextId": context, "streamId": stream, "globalPid": (1 << 48) | (pid << 24)}
     export.row(EVENT, timestamp=at, deviceId=context - 1, correlationId=made, eventId=77,
                eventSyncId=number, **place)  # fmt: skip
-    export.sync(2, 1_500, 1_520, 77, pid=pid, launch=(1_490, 1_540), api=wait,
+    export.sync(2, 1_500, 1_520, 77, pid=waiter or pid, launch=(1_490, 1_540), api=wait,
                 more={"eventSyncId": number})  # fmt: skip
     return export
 
@@ -110,6 +114,8 @@ def _other_process(export: Export) -> Export:
         lambda export: depend(export, at=us(105)),
         _reused,
         _other_process,
+        # Another process waits for an event of the same number.
+        lambda export: depend(export, at=us(60), waiter=200),
     ],
     ids=[
         "nothing",
@@ -121,6 +127,7 @@ def _other_process(export: Export) -> Export:
         "late",
         "reused",
         "process",
+        "other_waits",
     ],
 )
 def test_without_evidence_of_the_very_wait_it_stays_unexplained(
