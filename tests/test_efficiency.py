@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
+from nsysflow.analyse.runs import edges
 from nsysflow.analyses.efficiency import NO_ETA, with_rate
 from nsysflow.analyses.occupancy import fit
 from nsysflow.render import render_rank
@@ -169,3 +171,22 @@ def test_the_rate_of_tensor_kernels() -> None:
     assert section["tensor_rate_reason"] is None
     with_rate(section, {"hfu": None, "waterfall": [], "reason": "no peak"}, 1_000, 400)
     assert (section["tensor_rate_frac"], section["tensor_rate_reason"]) == (None, "no peak")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_against_one_by_one(seed: int) -> None:
+    """Kernels walked one by one: a run ends with another stream, step or kind of kernel."""
+    rng = np.random.default_rng(seed)
+    size = int(rng.integers(0, 60))
+    fusible = rng.random(size) < 0.7
+    place = [np.sort(rng.integers(0, 3, size)), np.sort(rng.integers(0, 2, size))]
+    expected, begin = [], 0
+    for at in range(1, size + 1):
+        same = at < size and all(each[at] == each[begin] for each in place)
+        if same and fusible[at] == fusible[begin]:
+            continue
+        if fusible[begin] and at - begin > 1:
+            expected.append((begin, at - 1))
+        begin = at
+    first, last = edges(fusible, place)
+    assert list(zip(first.tolist(), last.tolist(), strict=True)) == expected

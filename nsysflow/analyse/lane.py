@@ -15,6 +15,7 @@ from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
 from nsysflow.analyse.queued import claim_queued
+from nsysflow.analyse.runs import keep_runs
 from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
@@ -161,6 +162,7 @@ def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     work.table("exposed", shift=facts.shift)
     cut_exposed(work, facts, attribution.evidence)
     facts.own(work)
+    keep_runs(work)
     make_collectives(work, facts)
     facts.host_rows = work.row("host_rows", process=facts.process)
 
