@@ -21,7 +21,8 @@ DROPPED = (
 )
 _TIMED = ("op", "api", "os_call", "nvtx", "sync", "overhead")
 _GRAPH_MODE = "CUDA_GRAPH_TRACE_OPTIONS:MODE"
-_STATE_KNOWN = "NOT on_cpu AND (state IS NOT NULL OR block IS NOT NULL)"
+# That a thread has ended is written even where no other state is.
+_STATE_KNOWN = "NOT on_cpu AND (state <> 'Terminated' OR block IS NOT NULL)"
 
 
 def export_facts(work: Work) -> dict[str, str]:
