@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.engine import analysed
-from tests.support.export import Export
+from tests.support.export import Export, global_tid, us
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,3 +222,101 @@ def test_the_call_site_is_the_programs_own_frame(tmp_path: Path) -> None:
     (item,) = document["syncs"]["items"]
     assert item["callsite"] == "train.py:88 log_loss"
     assert item["idle_caused_ns"] == 30_000
+
+
+STATES = {0: "Unknown", 1: "Running", 2: "Interruptible", 5: "Terminated"}
+BLOCKS = {0: "NonBlocked", 6: "Mutex", 44: "Preempted"}
+
+
+def scheduled(export: Export, *changes: tuple[int, int, int, int, int]) -> Export:
+    """Thread, time, whether it got a core, state and block by number."""
+    for table, names in (
+        ("ENUM_SAMPLING_THREAD_STATE", STATES),
+        ("ENUM_SCHEDULING_THREAD_BLOCK", BLOCKS),
+    ):
+        for number, name in names.items():
+            export.row(table, id=number, name=name, label=name)
+    for thread, at, on_cpu, state, block in changes:
+        export.row("SCHED_EVENTS", start=at, cpu=3, isSchedIn=on_cpu, threadState=state,
+                   threadBlock=block, globalTid=global_tid(PID, thread))  # fmt: skip
+    return export
+
+
+def late_launch() -> Export:
+    """The GPU is idle from 10 to 1000 µs; the main thread launches at 990, a helper before."""
+    export = Export()
+    export.kernel("a", us(1), us(10), pid=PID, tid=HELPER, launch=(100, 200))
+    export.kernel("b", us(1000), us(1010), pid=PID, tid=MAIN, launch=(us(990), us(991)))
+    return export
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        # Left able to run at 100, back at 400: 300 µs without a core.
+        ([(MAIN, us(100), 0, 1, 0), (MAIN, us(400), 1, 0, 0)], us(300)),
+        ([(MAIN, us(100), 0, 0, 44), (MAIN, us(400), 1, 0, 0)], us(300)),
+        # The silent main thread lets the other launching thread speak.
+        ([(HELPER, us(100), 0, 1, 0), (HELPER, us(250), 1, 0, 0)], us(150)),
+        # It waited for something, or nothing says what for, or it never came back.
+        ([(MAIN, us(100), 0, 2, 6), (MAIN, us(400), 1, 0, 0)], 0),
+        ([(MAIN, us(100), 0, 0, 0), (MAIN, us(400), 1, 0, 0)], 0),
+        ([(MAIN, us(100), 0, 1, 0)], 0),
+        # A thread that launches nothing holds nothing up.
+        ([(999, us(100), 0, 1, 0), (999, us(400), 1, 0, 0)], 0),
+    ],
+    ids=["running", "preempted", "helper", "blocked", "unknown", "never_back", "bystander"],
+)
+def test_a_launching_thread_without_a_core(
+    changes: list[tuple[int, int, int, int, int]], expected: int, tmp_path: Path
+) -> None:
+    (document,) = analysed(scheduled(late_launch(), *changes), tmp_path).values()
+    idle = document["causes"]["idle"]
+    assert (idle["cpu_contention"], idle["idle_unattributed"]) == (expected, us(980) - expected)
+
+
+@pytest.mark.parametrize("state", [1, 0, 5])
+def test_scheduling_without_states_tells_nothing(state: int, tmp_path: Path) -> None:
+    changes = [(MAIN, us(1020), 0, state, 0), (MAIN, us(1030), 1, 0, 0)]
+    (document,) = analysed(scheduled(late_launch(), *changes), tmp_path).values()
+    (card,) = [f for f in document["findings"] if f["id"] == "cpu_contention"]
+    assert card["status"] == ("ok" if state == 1 else "unavailable")
+
+
+def test_a_core_lost_by_another_process_with_the_same_thread_number(tmp_path: Path) -> None:
+    export = scheduled(late_launch())
+    export.kernel("c", us(1), us(10), pid=200, device=1, tid=MAIN, launch=(100, 200))
+    for at, on_cpu in ((us(100), 0), (us(400), 1)):
+        export.row("SCHED_EVENTS", start=at, cpu=3, isSchedIn=on_cpu, threadState=1,
+                   globalTid=global_tid(200, MAIN))  # fmt: skip
+    document = analysed(export, tmp_path)[(PID, 0)]
+    assert document["causes"]["idle"]["cpu_contention"] == 0
+
+
+def saved(megabytes: int, write: str = "write", *, thread: int = MAIN, pause: int = 0) -> Export:
+    """The GPU runs to 10 µs and from 1000 on; between, the main thread fetches and writes."""
+    export = late_launch()
+    for number in range(4):
+        at = us(100 + 100 * number) + (pause if number > 1 else 0)
+        export.memcpy(2, at + us(5), at + us(45), megabytes * 250_000, src=2, dst=0, pid=PID,
+                      tid=MAIN, launch=(at, at + us(50)))  # fmt: skip
+        export.os_call(write, at + us(50), at + us(90), pid=PID, tid=thread)
+    return export
+
+
+@pytest.mark.parametrize(
+    ("export", "writing_ns"),
+    [
+        # Four times 40 µs of writing and the end of the fetch: while it runs the GPU copies.
+        (saved(1_000), us(4 * (40 + 5))),
+        (saved(999), 0),
+        (saved(1_000, "read"), 0),
+        (saved(1_000, thread=HELPER), 0),
+        # Half a gigabyte, a second, half a gigabyte: two fetches that are none.
+        (saved(1_000, pause=us(1_000_000)), 0),
+    ],
+    ids=["saved", "small", "reads", "other_thread", "apart"],
+)
+def test_a_checkpoint_without_a_range(export: Export, writing_ns: int, tmp_path: Path) -> None:
+    (document,) = analysed(export, tmp_path).values()
+    assert document["causes"]["idle"]["checkpoint"] == writing_ns

@@ -256,6 +256,7 @@ def test_python_m_and_stdin_are_not_needed() -> None:
 
 def test_an_analysis_explains_itself() -> None:
     from nsysflow.analyses import ANALYSES
+    from nsysflow.findings import QUESTIONS
 
     listed = in_process("analyses").out
     for analysis in ANALYSES:
@@ -263,6 +264,20 @@ def test_an_analysis_explains_itself() -> None:
         told = in_process("analyses", analysis.name).out
         for part in (analysis.question, analysis.why, analysis.do, analysis.misleads):
             assert part in told
+        # What a card of it would say, in the same words.
+        for question in (each for each in QUESTIONS if analysis.name in each.needs):
+            assert question.claim in told
+            assert all(f"{title}: {text}" in told for title, text in question.parts())
+
+
+def test_every_question_is_told_under_some_analysis() -> None:
+    from nsysflow.analyses import ANALYSES
+    from nsysflow.findings import QUESTIONS
+
+    names = {analysis.name for analysis in ANALYSES}
+    alone = {question.id for question in QUESTIONS if not names & set(question.needs)}
+    measurement = {question.id for question in QUESTIONS if question.category == "measurement"}
+    assert alone <= measurement
 
 
 def test_doctor(run: Path) -> None:

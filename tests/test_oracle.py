@@ -12,6 +12,7 @@ from nsysflow.model import CLASSES
 from tests.support.command import check_identity
 from tests.support.engine import documents_of
 from tests.support.oracle import (
+    UVM_COPIES,
     Level1,
     Op,
     Span,
@@ -89,6 +90,15 @@ def test_the_oracle_itself_counts_nanoseconds() -> None:
     assert checked > 10
 
 
+def test_random_traces_hold_what_they_are_for() -> None:
+    ops = [op for seed in SEEDS for trace in random_run(seed)[1] for op in trace.ops]
+    assert sum(op.node is not None for op in ops) > 100
+    assert sum(op.copy_kind in UVM_COPIES for op in ops) > 50
+    assert {op.stream for op in ops if op.context == 1} & {
+        op.stream for op in ops if op.context == 2
+    }
+
+
 def check_windows(document: Document, windows: Sequence[Window]) -> None:
     items = document["steps"]["items"]
     ours = [(item["number"], item["start_ns"], item["end_ns"], item["kept"]) for item in items]
@@ -116,7 +126,7 @@ def check_level1(document: Document, trace: Trace, windows: Sequence[Window]) ->
     assert (overlap["overlapped_ns"], overlap["exposed_ns"]) == (both, alone)
     assert (overlap["comm_ns"], overlap["opaque_ns"]) == (both + alone, kept.opaque)
     exposed = {item["kind"]: item["exposed_ns"] for item in document["memory"]["items"]}
-    for kind in ("h2d", "d2h", "d2d", "memset"):
+    for kind in ("h2d", "d2h", "d2d", "memset", "uvm_h2d", "uvm_d2h", "uvm_d2d"):
         assert exposed.get(kind, 0) == kept.mem_owner.get(kind, 0), kind
     assert exposed.get("p2p", 0) == kept.comm_owner.get("p2p", 0)
 
@@ -197,6 +207,8 @@ def check_kernels(document: Document, trace: Trace, windows: Sequence[Window]) -
     assert {name: count for name, (count, _) in classes.items() if count} == counted
     counts = document["capture"]["counts"]
     assert counts["kernels"] == sum(op.kind == "kernel" for op in trace.ops)
+    in_graphs = [op for op in kernels if op.node is not None]
+    assert document["launch"]["kernels_in_graphs"] == len(in_graphs)
     assert counts["graph_rows"] == sum(op.kind == "graph" for op in trace.ops)
     assert counts["memcpys"] == sum(op.kind == "memcpy" for op in trace.ops)
     assert counts["memsets"] == sum(op.kind == "memset" for op in trace.ops)
@@ -255,14 +267,15 @@ def check_nvtx(document: Document, trace: Trace, windows: Sequence[Window]) -> N
 def check_streams(document: Document, trace: Trace, windows: Sequence[Window]) -> None:
     spans = kept_spans(windows)
     expected = {}
-    for stream in {op.stream for op in trace.ops}:
+    for place in {op.place for op in trace.ops}:
         clipped = [
             (max(op.start, low), min(op.end, high))
             for op in trace.ops
             for low, high in spans
-            if op.stream == stream
+            if op.place == place
         ]
-        expected[stream] = union((low, high) for low, high in clipped if low < high)
-    found = {item["stream"]: item["busy_ns"] for item in document["streams"]["items"]}
+        expected[place] = union((low, high) for low, high in clipped if low < high)
+    streams = document["streams"]["items"]
+    found = {(item["stream"], item["context"]): item["busy_ns"] for item in streams}
     assert {k: v for k, v in found.items() if v} == {k: v for k, v in expected.items() if v}
     assert all(0 <= item["busy_frac"] <= 1 for item in document["streams"]["items"])

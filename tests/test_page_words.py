@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from nsysflow.analyses import ANALYSES
+from nsysflow.findings import QUESTIONS
 from nsysflow.model import BUCKETS
 from nsysflow.render import findings, render_rank, units, verdict
 from tests.support import documents
@@ -140,3 +142,24 @@ def test_only_bounds_of_disjoint_buckets_are_added(
     found: list[dict[str, Any]], total: int, number: int
 ) -> None:
     assert findings.added(found, 100) == (total, number)
+
+
+def test_the_page_says_when_each_analysis_misleads() -> None:
+    page = Page(render_rank(documents.full()))
+    for analysis in ANALYSES:
+        assert f"{analysis.title}: {analysis.question}" in page.text
+        assert analysis.misleads in page.text
+
+
+def test_cards_and_the_command_line_have_the_same_titles_and_words() -> None:
+    """The titles over a card's texts are those under which ``analyses NAME`` prints them."""
+    question = next(each for each in QUESTIONS if each.trade_off and each.capture)
+    document = documents.full()
+    card = next(f for f in document["findings"] if f["status"] == "opportunity")
+    card |= {"why": question.why, "fix": question.fix, "trade_off": question.trade_off,
+             "verify": question.verify, "experiment": question.experiment,
+             "capture_next": question.capture}  # fmt: skip
+    page = Page(render_rank(document))
+    for title, text in question.parts():
+        assert title in page.text
+        assert text in page.text

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from nsysflow.settings import Settings
 
 
-CHANGED = ("causes", "attribution", "categories", "collectives", "mfu", "findings")
+CHANGED = (
+    "causes", "attribution", "categories", "collectives", "efficiency", "mfu", "findings",
+)  # fmt: skip
 
 
 def compose(document: Stored, share: LaneShare, settings: Settings, world: int | None) -> None:

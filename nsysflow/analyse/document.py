@@ -12,9 +12,11 @@ from nsysflow.analyse.windows import Window, regularity
 from nsysflow.analyse.workspace import Row, Workspace
 from nsysflow.analyses import ANALYSES
 from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Section
+from nsysflow.analyses.efficiency import SMALL_NS, with_rate
 from nsysflow.analyses.gaps import MOST as MOST_GAPS
 from nsysflow.findings import findings
 from nsysflow.mfu import lane_section
+from nsysflow.mfu.measured import TENSOR_CLASSES
 from nsysflow.model import BUCKETS, SCHEMA
 from nsysflow.shares import frac, mean_ns, median_ns
 
@@ -23,11 +25,7 @@ if TYPE_CHECKING:
     from nsysflow.settings import Settings
 
 MOST_STEPS = 10_000
-MOST = {"gaps": MOST_GAPS}
-NOT_MEASURED: Section = {
-    "status": "not_applicable",
-    "reason": "how well single kernels use the GPU is not measured",
-}
+MOST = {"gaps": MOST_GAPS, "kernel_chains": 20}
 
 
 def rank_document(
@@ -48,7 +46,7 @@ def rank_document(
         "buckets": {"window_ns": facts.window_ns} | {b: facts.total(b) for b in BUCKETS},
         **causes.sections(work, facts),
         **_sections(work, lane, capture, facts),
-        **_not_measured(),
+        "findings": [],
         "amortised": list(facts.steps.amortised),
         "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
@@ -69,6 +67,9 @@ def judge(document: dict[str, Any], settings: Settings, world: int | None, *, al
         alone: the run has no other lane.
     """
     document["mfu"] = lane_section(document, settings.model, settings.gpu, world)
+    compute = document["causes"]["compute"]
+    tensor_ns = sum(compute.get(name, 0) for name in TENSOR_CLASSES)
+    with_rate(document["efficiency"], document["mfu"], document["buckets"]["window_ns"], tensor_ns)
     document["findings"] = findings(document, alone=alone)
     for name, part in document["categories"].items():
         part["finding"] = _first_card(document["findings"], name)
@@ -120,6 +121,7 @@ def _capture(capture: dict[str, Any], facts: Facts) -> Section:
         },
         "warnings": capture["warnings"],
         "dropped": capture["dropped"],
+        "thread_states": capture["thread_states"],
     }
 
 
@@ -204,11 +206,7 @@ def _params(lane: Lane, facts: Facts) -> dict[str, Any]:
         "shift": facts.shift,
         "whole": facts.whole,
         "least_ns": facts.window_ns // 100,
-    }
-
-
-def _not_measured() -> dict[str, Any]:
-    return {
-        "efficiency": NOT_MEASURED,
-        "findings": [],
+        "small_ns": SMALL_NS,
+        "uuid": lane.gpu.get("uuid") if lane.gpu else None,
+        "bus": lane.gpu.get("bus") if lane.gpu else None,
     }

@@ -42,14 +42,14 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     """Make ``gap``: the idle stretches inside the kept windows, cut at their edges.
 
     Columns: gap, step; ``[start_ns, end_ns)`` in three: the host is late until ``host_until_ns``,
-    the launching call runs until ``launch_until_ns``, then the op is queued; ``idle_start_ns``,
-    where the stretch begins, windows apart; ``queued_ns`` of the whole stretch; the launching
-    ``thread`` (of an op without a recorded call the one that launched last before it),
+    the launching call runs until ``launch_until_ns``, then the op is queued; ``idle_start_ns`` and
+    ``idle_end_ns``, the whole stretch, windows apart; ``queued_ns`` of the whole stretch; the
+    launching ``thread`` (of an op without a recorded call the one that launched last before it),
     ``launch_recorded``, ``launch_start_ns``, ``call_ns``; ``same_stream``: what ended as the gap
     began was on the stream of the next op, ``same_graph``: and both are nodes of one graph launch;
     ``first_launch``: a long call, and no kernel of that name was launched before in the process;
-    ``next_kind`` (place in kernel, memcpy, memset, graph), ``next_name_id``, ``next_copy_kind``.
-    NULL is unknown.
+    ``next_kind`` (place in kernel, memcpy, memset, graph), ``next_name_id``, ``next_copy_kind``,
+    ``next_context``, ``next_stream``. NULL is unknown.
     """
     idle = _idle(facts, ops)
     chosen = _next_op(work, facts, idle)
@@ -61,6 +61,11 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     named = {
         f"next_{name}": np.where(known, values[at], NEVER)
         for name, values in read(work, "op_name").items()
+    }
+    where = {
+        name: np.where(known, values[at], NEVER)
+        for name, values in read(work, "op_place").items()
+        if name in {"context", "stream"}
     }
     thread = _likely_thread(work, idle, launch)
     first = _first_launch(work, facts, launch, named)
@@ -78,6 +83,8 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
         "first_launch": first[of],
         "next_kind": nullable(named["next_kind"][of]).cast(pa.uint8()),
         "next_name_id": nullable(named["next_name_id"][of]),
+        "next_context": nullable(where["context"][of]),
+        "next_stream": nullable(where["stream"][of]),
         "next_copy_kind": nullable(named["next_copy_kind"][of]).cast(pa.int32()),
     }
     work.keep("gap", pa.table(table))
@@ -213,6 +220,7 @@ def _cut(idle: Idle, part: Spans, of: Ints, launch: dict[str, Ints]) -> dict[str
         "launch_until_ns": launch_until,
         "end_ns": part.end,
         "idle_start_ns": idle_start,
+        "idle_end_ns": idle_end,
         "queued_ns": np.where(early, queued, 0),
         "launch_recorded": recorded,
         "call_ns": nullable(ended - begun, ~recorded),

@@ -19,6 +19,8 @@ from nsysflow.analyse.level1 import measure_level1
 from nsysflow.analyse.ops import Ops
 from nsysflow.analyse.phase import measure_class_work, measure_classes
 from nsysflow.analyse.pieces import make_collectives, save_pieces
+from nsysflow.analyse.queued import claim_queued
+from nsysflow.analyse.runs import keep_runs
 from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.streams import make_stream_time, primary_stream
 from nsysflow.analyse.windows import Steps
@@ -89,7 +91,7 @@ def _facts(work: Workspace, lane: Lane, capture: dict[str, Any], settings: Setti
     steps = choose_steps(work, device, settings, capture)
     shift = slice_shift(_reach(span, steps))
     facts = Facts(device.process, device.primary, span, steps, shift, lanes, ops)
-    _measure(work, facts)
+    _measure(work, facts, lane)
     return facts
 
 
@@ -109,7 +111,7 @@ def _reach(span: Row, steps: Steps) -> int:
     return int(last - first)
 
 
-def _measure(work: Workspace, facts: Facts) -> None:
+def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     """Build the stages that every section reads."""
     work.put("segment", facts.segments(), facts.SEGMENT)
     measure_level1(work, facts.ops, work.kept("segment"))
@@ -126,12 +128,14 @@ def _measure(work: Workspace, facts: Facts) -> None:
     attribution.run()
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
     work.table("sync_claim")
-    work.view("gap_part", micro_ns=work.row("micro_gap")["limit_ns"])
+    claim_queued(work, facts, lane)
+    work.view("gap_part")
     work.table("idle_cause")
     measure_classes(work, facts)
     measure_class_work(work, facts)
     make_exposed(work, facts, facts.ops)
     cut_exposed(work, facts, attribution.evidence)
+    keep_runs(work)
     make_collectives(work, facts)
     make_stream_time(work, facts.ops, facts.kept)
     make_launch_pace(work, facts.ops)

@@ -149,7 +149,7 @@ def _idle(work: Workspace) -> dict[str, Spans]:
     }
     in_call = claim["in_call"].to_numpy()
     claimed = _sorted(start[in_call], end[in_call])
-    part = work.arrow("idle_part", micro_ns=work.row("micro_gap")["limit_ns"])
+    part = work.arrow("idle_part")
     start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
     named = part["cause"].combine_chunks().dictionary_encode()
     code = named.indices.to_numpy()

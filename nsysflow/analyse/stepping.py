@@ -55,6 +55,8 @@ def look_at_host(work: Workspace, process: int, lanes: tuple[int, int], settings
     work.view("evidence_call", process=process)
     work.table("evidence_range", process=process, **patterns)
     work.table("evidence_overhead", process=process)
+    work.table("evidence_sched", process=process)
+    work.table("evidence_save")
 
 
 def choose_steps(

@@ -66,7 +66,6 @@ def _gather(work: Workspace, window: Window, main: int) -> None:
         "from_ns": window.start_ns,
         "to_ns": window.end_ns,
         "step": window.index,
-        "micro_ns": work.row("micro_gap")["limit_ns"],
         "least_ns": LEAST_GAP_NS,
         "main": main,
     }

@@ -30,12 +30,21 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
             "per_step_ns": None,
             "steps_affected": None,
             "evidence": None,
+            "workers": None,
         }
     return {
         "per_step_ns": mean_ns(total, known.kept),
         "steps_affected": len(steps),
         "evidence": " and ".join(evidence) or None,
+        "workers": _workers(rows["loader_threads"], known),
     }
+
+
+def _workers(rows: Sequence[Row], known: Known) -> list[Row] | None:
+    """Threads that load, by name; None where threads have no names in this capture."""
+    if known.tables.get("ThreadNames", "absent") == "absent":
+        return None
+    return [{"name": row["name"], "count": row["count"], "own": row["own"]} for row in rows]
 
 
 ANALYSIS = Analysis(
@@ -46,5 +55,5 @@ ANALYSIS = Analysis(
     do="More workers, prefetching, pinned buffers with non_blocking copies, pre-tokenised data.",
     misleads="Without loader ranges only waits before a step's first input copy can be told.",
     judge=judge,
-    queries=("data_loading",),
+    queries=("data_loading", "loader_threads"),
 )

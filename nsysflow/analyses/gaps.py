@@ -13,10 +13,7 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     """Every idle nanosecond of the kept steps is in one gap."""
     del known
     (total,) = rows["idle_total"]
-    top = [
-        without(row, "launched") | {"evidence": None if row["launched"] else "launch not recorded"}
-        for row in rows["gaps"]
-    ]
+    top = [without(row, "launched", "behind") | {"evidence": _seen(row)} for row in rows["gaps"]]
     return {
         "count": total["count"],
         "total_ns": total["total_ns"],
@@ -24,6 +21,16 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         "shown": len(top),
         "top": top,
     }
+
+
+def _seen(row: Row) -> str | None:
+    if not row["launched"]:
+        return "launch not recorded"
+    if row["cause"] == "dependency_stall":
+        return f"waited for {row['behind'] or 'an event'}"
+    if row["cause"] == "gpu_shared":
+        return "another process had the GPU"
+    return None
 
 
 ANALYSIS = Analysis(

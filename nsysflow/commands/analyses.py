@@ -16,6 +16,7 @@ def analyses(context: click.Context, /, name: str | None) -> None:
     """List what is analysed; with NAME what it measures, why it costs time, when it misleads."""
     from nsysflow.analyses import ANALYSES
     from nsysflow.console import aligned
+    from nsysflow.findings import QUESTIONS
 
     console = options.console_of(context)
     if name is None:
@@ -28,10 +29,14 @@ def analyses(context: click.Context, /, name: str | None) -> None:
         raise UsageError(f"no analysis is named {name}", hint="nsysflow analyses lists them")
     parts = [
         ("Question", found.question),
-        ("Why", found.why),
+        ("Why it costs time", found.why),
         ("Do", found.do),
-        ("Misleads", found.misleads),
+        ("When it misleads", found.misleads),
     ]
     console.out(console.bold(f"{found.name}: {found.title}"))
     for title, text in parts:
         console.out(f"\n{title}: {text}")
+    for question in (each for each in QUESTIONS if name in each.needs):
+        console.out("\n" + console.bold(f"Finding: {question.claim}"))
+        for title, text in question.parts():
+            console.out(f"  {title}: {text}")

@@ -21,6 +21,8 @@ DROPPED = (
 )
 _TIMED = ("op", "api", "os_call", "nvtx", "sync", "overhead")
 _GRAPH_MODE = "CUDA_GRAPH_TRACE_OPTIONS:MODE"
+# That a thread has ended is written even where no other state is.
+_STATE_KNOWN = "NOT on_cpu AND (state <> 'Terminated' OR block IS NOT NULL)"
 
 
 def export_facts(work: Work) -> dict[str, str]:
@@ -68,6 +70,7 @@ def capture(work: Work, file: str, key: str, facts: dict[str, str]) -> dict[str,
         "dropped": {name: work.dropped[name] for name in DROPPED},
         "warnings": _rows(work, "warning", "severity", "text", "count"),
         "graph_mode": _graph_mode(work),
+        "thread_states": work.count("sched", _STATE_KNOWN) > 0,
         "lanes": _rows(work, "lane_op", "lane", "process", "pid", "device", "ops"),
     }
 

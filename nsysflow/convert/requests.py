@@ -16,6 +16,9 @@ SYNC = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 OVERHEAD = "CUPTI_ACTIVITY_KIND_OVERHEAD"
 NVTX = "NVTX_EVENTS"
 OSRT = "OSRT_API"
+SCHED = "SCHED_EVENTS"
+CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+GPU_CONTEXT_SWITCH = "GPU_CONTEXT_SWITCH_EVENTS"
 
 # Tables whose rows are events; without any of them there is nothing to convert.
 DEVICE_TABLES = (KERNEL, MEMCPY, MEMSET, GRAPH)
@@ -26,19 +29,19 @@ EVENT_TABLES = (
     OVERHEAD,
     NVTX,
     OSRT,
-    "SCHED_EVENTS",
+    SCHED,
     "COMPOSITE_EVENTS",
     "GPU_METRICS",
     "GENERIC_EVENTS",
     "CUDA_GPU_MEMORY_USAGE_EVENTS",
-    "CUPTI_ACTIVITY_KIND_CUDA_EVENT",
+    CUDA_EVENT,
     "CUDA_GRAPH_EVENTS",
     "CUDA_GRAPH_NODE_EVENTS",
     "CUBLAS_EVENTS",
     "CUDNN_EVENTS",
     "MPI_P2P_EVENTS",
     "MPI_COLLECTIVES_EVENTS",
-    "GPU_CONTEXT_SWITCH_EVENTS",
+    GPU_CONTEXT_SWITCH,
     "SYSCALL",
 )
 # What the result says is present, empty or absent.
@@ -192,6 +195,11 @@ SMALL: dict[str, dict[str, Request]] = {
                 integer("memory_bytes", "totalMemory"),
                 integer("bandwidth_bytes_per_s", "memoryBandwidth"),
                 integer("cuda_device", "cuDevice"),
+                integer("registers_per_sm", "maxRegistersPerSm"),
+                integer("shared_bytes_per_sm", "maxShmemPerSm"),
+                integer("warps_per_sm", "maxWarpsPerSm"),
+                integer("blocks_per_sm", "maxBlocksPerSm"),
+                integer("warp_threads", "threadsPerWarp"),
             ),
         ),
         "_raw_cuda_gpu": _CUDA_GPU,
@@ -260,6 +268,46 @@ SMALL: dict[str, dict[str, Request]] = {
                 integer("address"),
             ),
         )
+    },
+    "cuda_event": {
+        "_raw_cuda_event": Request(
+            CUDA_EVENT,
+            (
+                integer("at_ns", "timestamp"),
+                *_PLACE,
+                integer("event", "eventId"),
+                integer("event_sync", "eventSyncId"),
+            ),
+        )
+    },
+    "context_switch": {
+        "_raw_context_switch": Request(
+            GPU_CONTEXT_SWITCH,
+            (
+                integer("at_ns", "timestamp"),
+                integer("tag"),
+                integer("vm", "vmId"),
+                integer("sequence", "seqNo"),
+                integer("context", "contextId"),
+                integer("process_id", "globalPid"),
+                integer("gpu_id", "gpuId"),
+            ),
+        )
+    },
+    "sched": {
+        "_raw_sched": Request(
+            SCHED,
+            (
+                integer("at_ns", "start"),
+                _THREAD,
+                integer("on_cpu", "isSchedIn"),
+                integer("cpu"),
+                integer("state", "threadState"),
+                integer("block", "threadBlock"),
+            ),
+        ),
+        "_raw_state": Request("ENUM_SAMPLING_THREAD_STATE", (integer("id"), text("name"))),
+        "_raw_block": Request("ENUM_SCHEDULING_THREAD_BLOCK", (integer("id"), text("name"))),
     },
     "callchain": {
         "_raw_callchain": Request(

@@ -72,7 +72,8 @@ def _fill(work: Work, file: str, key: str, settings: Settings) -> dict[str, Any]
     for stem, views in SMALL.items():
         work.save(stem, views)
     work.save_table("string")
-    work.see("diagnostic", work.store / "diagnostic.parquet")
+    for stem in ("diagnostic", "sched"):
+        work.see(stem, work.store / f"{stem}.parquet")
     content = facts.capture(work, file, key, export)
     for kind, number in work.raw.strays.copy().items():
         content["dropped"][kind] += number

@@ -28,8 +28,8 @@ A STEP, all times on the rank's own capture clock::
     copies    {h2d | d2h | memset: {count, bytes, work_ns}}
     collectives {communicator kind:op: {count, bytes, work_ns, wait_ns, transfer_ns}}
 
-``offset_ns`` brings a capture's time to that of rank 0 as the first step begins, before clocks part:
-``t_rank0 = t + offset_ns``. The truth is what was planted, whatever evidence was then written.
+``offset_ns`` brings a capture's time to that of rank 0 as the first step begins, before clocks
+part: ``t_rank0 = t + offset_ns``. The truth is what was planted, whatever evidence was then written.
 """
 
 from __future__ import annotations

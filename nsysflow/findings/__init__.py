@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from nsysflow.findings import across, host, measurement, work
+from nsysflow.findings import across, device, host, measurement, work
 from nsysflow.findings.base import Document, Lane, Question, finding
 
 QUESTIONS: tuple[Question, ...] = (
     *host.QUESTIONS,
+    *device.QUESTIONS,
     *work.QUESTIONS,
     *across.QUESTIONS,
     *measurement.QUESTIONS,

@@ -66,6 +66,18 @@ class Question:
     experiment: str | None = None
     capture: str | None = None
 
+    def parts(self) -> list[tuple[str, str]]:
+        """Return what a card of this question says whatever was found, under the page's titles."""
+        texts = (
+            ("Why it costs time", self.why),
+            ("Do", self.fix),
+            ("Trade-off", self.trade_off),
+            ("Check that it worked", self.verify),
+            ("Next experiment", self.experiment),
+            ("To be surer, capture", self.capture),
+        )
+        return [(title, text) for title, text in texts if text]
+
 
 @dataclass(frozen=True)
 class Lane:

@@ -21,6 +21,8 @@ SLOW_HOST = 1.0
 STARVED_QUEUE = 1
 NO_CALLS = "no CUDA calls were recorded, so the host's part cannot be told"
 CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
+SCHED = "SCHED_EVENTS"
+SCHED_FLAG = "--cpuctxsw=process-tree"
 
 
 def _sync(lane: Lane) -> Answer:
@@ -76,12 +78,23 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
         if not total and needs is not None and lane.lacks(needs):
             return unavailable(f"the capture has no {code(needs)} table to tell it from", flag)
         gaps = [gap for gap in lane.section("gaps")["top"] if gap["cause"] in causes]
-        return Answer(total, tuple(_gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
+        return Answer(total, tuple(gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
     return answer
 
 
-def _gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
+def _contention(lane: Lane) -> Answer:
+    if not lane.lacks(SCHED) and not lane.document["capture"]["thread_states"]:
+        reason = (
+            "thread scheduling was recorded without the states of the threads: a wait for a core "
+            "looks like any other"
+        )
+        return unavailable(reason, SCHED_FLAG)
+    return _cause("cpu_contention", needs=SCHED, flag=SCHED_FLAG)(lane)
+
+
+def gap_text(gap: Mapping[str, Any]) -> dict[str, Any]:
+    """Write one gap as evidence."""
     before = f" before {code(gap['next_op'])}" if gap["next_op"] else ""
     what = f" ({gap['evidence']})" if gap["evidence"] else ""
     return {
@@ -197,7 +210,24 @@ QUESTIONS = (
         why="Threads of one process take turns in Python; the launching one waits its turn.",
         fix="Move data loading and logging into processes, not threads.",
         verify="Waits for the lock vanish from the gaps.",
-        answer=_cause("gil_wait", "cpu_contention", needs="NVTX_EVENTS", flag="--trace=python-gil"),
+        answer=_cause("gil_wait", needs="NVTX_EVENTS", flag="--trace=python-gil"),
+    ),
+    Question(
+        id="cpu_contention",
+        needs=("gaps",),
+        category="host_overhead",
+        bucket="cpu_contention",
+        claim="The launching thread is ready to run and has no core",
+        calm="The launching thread was not seen to wait for a core",
+        why="A thread that lost its core launches nothing until it gets one again.",
+        fix="Fewer loader workers and OpenMP threads than cores, one process per GPU pinned to "
+        "cores of its NUMA node, no other work on the machine.",
+        trade_off="Fewer workers may be too few to load data.",
+        verify="Stretches without a core vanish from the gaps.",
+        experiment="Halve the loader workers and OMP_NUM_THREADS: if the step shrinks, cores were "
+        "short; if loading takes over, they were not.",
+        capture="--cpuctxsw=process-tree",
+        answer=_contention,
     ),
     Question(
         id="logging",

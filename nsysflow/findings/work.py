@@ -28,7 +28,22 @@ def _data(lane: Lane) -> Answer:
         f"{section['steps_affected']} of {lane.kept} steps wait, "
         f"{lane.per_step(lane.idle['data_loading'])} of idle GPU per step in the mean"
     )
-    return Answer(lane.idle["data_loading"], (text,) if lane.idle["data_loading"] else ())
+    evidence = (text, *_workers(section)) if lane.idle["data_loading"] else ()
+    return Answer(lane.idle["data_loading"], evidence)
+
+
+def _workers(section: Mapping[str, Any]) -> tuple[str, ...]:
+    """Name the threads that load, or say that none is named so."""
+    workers = section["workers"]
+    if workers is None:
+        return ()
+    if not workers:
+        return ("no thread is named like a loader: batches may be made on the launching thread",)
+    named = ", ".join(
+        f"{row['count']} {row['name']}{'' if row['own'] else ' (in processes without a GPU)'}"
+        for row in workers
+    )
+    return (f"loader threads: {named}",)
 
 
 def _copies(lane: Lane) -> Answer:
@@ -106,8 +121,38 @@ def _non_tensor(lane: Lane) -> Answer:
     total = sum(others.values())
     largest = sorted(others.items(), key=lambda item: (-item[1], item[0]))[:MOST_EVIDENCE]
     text = tuple(f"{plain(name)} kernels: {lane.per_step(ns)} per step" for name, ns in largest)
+    text += _runs(lane)
     much = total > MUCH_NON_TENSOR * lane.window_ns
     return Answer(total, text, fires=much, direct=False, trade_off=_memory(lane))
+
+
+def _runs(lane: Lane) -> tuple[str, ...]:
+    section = lane.section("efficiency")
+    chains = section["chains"] if section["status"] == "ok" else {"count": 0}
+    if not chains["count"]:
+        return ()
+    return (
+        f"{chains['count']} runs of {chains['kernels'] / chains['count']:.3g} such kernels one "
+        f"after another, {lane.per_step(chains['work_ns'])} of work per step",
+    )
+
+
+def _wave_tail(lane: Lane) -> Answer:
+    section = lane.section("efficiency")
+    if section["status"] != "ok" or section["tail_lost_ns"] is None:
+        reason = section.get("limits_reason") or section["reason"]
+        return unavailable(reason, "--trace=cuda where the GPU can be asked for its limits")
+    rows = [row for row in section["items"] if row["lost_ns"]]
+    rows.sort(key=lambda row: (-row["lost_ns"], row["name"], row["grid"]))
+    text = tuple(
+        {
+            "text": f"{row['short_name']}: {row['grid']} blocks in {row['waves']:.3g} waves, "
+            f"{lane.per_step(row['lost_ns'])} per step",
+            "table": "efficiency",
+        }
+        for row in rows[:MOST_EVIDENCE]
+    )
+    return Answer(section["tail_lost_ns"], text, direct=False)
 
 
 def _off_tensor_cores(lane: Lane) -> Answer:
@@ -192,7 +237,7 @@ QUESTIONS = (
     ),
     Question(
         id="non_tensor_compute",
-        needs=("gpu_memory",),
+        needs=("gpu_memory", "efficiency"),
         category="kernel_efficiency",
         claim="Much of the step is computed outside tensor kernels",
         calm="Kernels off the tensor cores take less than a quarter of the step",
@@ -203,6 +248,22 @@ QUESTIONS = (
         experiment="Compile one block: its chain of small kernels becomes one.",
         capture="--pytorch=autograd-shapes-nvtx for shapes; kernel counters on the top three names",
         answer=_non_tensor,
+    ),
+    Question(
+        id="wave_tail",
+        needs=("efficiency",),
+        category="kernel_efficiency",
+        claim="Large kernels end in a wave that leaves much of the GPU empty",
+        calm="The last waves of large kernels are full enough",
+        why="Blocks run in rounds; in the last one the multiprocessors without a block stand still "
+        "until the others are done.",
+        fix="Sizes and micro-batches whose blocks fill whole rounds: multiples of 128 in every "
+        "dimension, a vocabulary padded to 128, stream-K or split-K products.",
+        trade_off="A larger micro-batch needs memory; padding computes what nobody needs.",
+        verify="The kernel's share in use over its waves rises.",
+        experiment="Change the micro-batch by one: if time per token jumps with the number of "
+        "waves, the last one was the cause.",
+        answer=_wave_tail,
     ),
     Question(
         id="off_tensor_cores",

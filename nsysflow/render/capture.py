@@ -36,6 +36,13 @@ SOURCES = (
     ),
     ("GPU metrics", ("GPU_METRICS",), "clocks, HFU", "--gpu-metrics-devices=all"),
     ("Thread scheduling", ("SCHED_EVENTS",), "CPU contention", "--cpuctxsw=process-tree"),
+    (
+        "CUDA events",
+        ("CUPTI_ACTIVITY_KIND_CUDA_EVENT",),
+        "waits of queued kernels",
+        "--cuda-event-trace=true",
+    ),
+    ("Turns on the GPU", ("GPU_CONTEXT_SWITCH_EVENTS",), "a shared GPU", "--gpuctxsw=true"),
     ("GPU memory use", ("CUDA_GPU_MEMORY_USAGE_EVENTS",), "head-room", "--cuda-memory-usage=true"),
     ("Profiler overhead", ("PROFILER_OVERHEAD",), "perturbation", "always on"),
     ("Messages of nsys", ("DIAGNOSTIC_EVENT",), "lost events", "always on"),
@@ -269,7 +276,20 @@ def _data_loading(found: Mapping[str, Any]) -> str:
         f"{units.duration(found['per_step_ns'] or 0)} per step, "
         f"in {units.some(found['steps_affected'], 'step')}."
         + (f" Seen as {shown}." if shown else "")
+        + _workers(found.get("workers"))
     )
+
+
+def _workers(workers: Sequence[Mapping[str, Any]] | None) -> str:
+    if workers is None:
+        return " Threads have no names in this capture."
+    if not workers:
+        return " No thread is named like a loader."
+    named = ", ".join(
+        f"{row['count']} × {row['name']}{'' if row['own'] else ' in processes without a GPU'}"
+        for row in workers
+    )
+    return f" Loader threads: {named}."
 
 
 def _recompute(found: Mapping[str, Any]) -> str:

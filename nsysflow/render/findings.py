@@ -142,9 +142,10 @@ def _evidence(item: str | Mapping[str, Any], places: Places, tables: frozenset[s
         return Evidence(units.clean(units.shorten(item)))
     at = item.get("at")
     place = places.at(at["start_ns"], at["dur_ns"]) if at else None
-    table = item.get("table")
+    # Evidence names the section that proves it; the page's table of it has the same name.
+    table = next((t for t in (item.get("table"), f"t-{item.get('table')}") if t in tables), None)
     text = units.clean(units.shorten(item["text"]))
-    return Evidence(text, table if table in tables else None, place)
+    return Evidence(text, table, place)
 
 
 def _remarks(finding: Mapping[str, Any]) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def syncs(document: Document, window: Window, limit: int) -> Table | None:
         ),
         rows,
         note="A blocking call that overlaps GPU work costs nothing; "
-        "only the idle time it causes counts. "
+        "only the idle time it causes counts. Host time adds threads that wait side by side. "
         "Source lines need `--cudabacktrace=sync`.",
     )
 

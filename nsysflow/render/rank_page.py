@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from nsysflow.analyses import ANALYSES
 from nsysflow.render import (
     bars,
     capture,
     findings,
+    rank_efficiency,
     rank_host,
     rank_kernels,
     rank_step,
@@ -76,6 +78,7 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
         "cards": cards,
         "losses": rank_step.losses(document, over),
         "questions": findings.questions(document, cards),
+        "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
         or (None if picture else State("not applicable", "no step is shown")),
@@ -211,6 +214,11 @@ def _explained(document: Document, over: Window) -> Figure:
 def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
     made = {
         "kernels": ("Top kernels", rank_kernels.kernels(document, over, rows), "kernels"),
+        "efficiency": (
+            "How kernels fill the GPU",
+            rank_efficiency.efficiency(document, over, min(rows, 50)),
+            "efficiency",
+        ),
         "classes": ("By class", rank_kernels.classes(document, over), "kernels"),
         "phases": ("By phase", rank_kernels.phases(document, over), "kernels"),
         "streams": ("Streams", rank_kernels.streams(document, over, min(rows, 40)), "streams"),
@@ -240,6 +248,7 @@ def _tables(document: Document, over: Window, rows: int) -> dict[str, Any]:
             name: Block(title, table, state(section(document, source)) or _no_phase(name, table))
             for name, (title, table, source) in made.items()
         },
+        "efficiency_notes": rank_efficiency.notes(document, over),
         "unclassified": [
             {
                 "name": units.shorten(units.clean(row["name"]), 60),

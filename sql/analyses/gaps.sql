@@ -2,7 +2,7 @@
 --
 -- Question: when is the GPU idle, and what ends the wait?
 -- Grain:    one row per gap, the longest first
--- Needs:    gap, gap_part, kernel_name, string
+-- Needs:    gap, gap_part, queued_claim, kernel_name, string
 -- Params:
 --   $most INTEGER   gaps listed
 -- Columns:
@@ -12,6 +12,7 @@
 --   cause     VARCHAR  the cause with the largest part of it
 --   next_op   VARCHAR  the op that ends it
 --   launched  BOOLEAN  whether that op's launching call was recorded
+--   behind    VARCHAR  the kernel behind the event that the op waited for, NULL if none is known
 WITH
 _longest AS (
     SELECT *
@@ -40,8 +41,11 @@ SELECT
         WHEN g.next_kind = 0 THEN coalesce(k.short_name, k.name)
         ELSE ['memcpy', 'memset', 'graph'][g.next_kind]
     END AS next_op,
-    g.launch_recorded AS launched
+    g.launch_recorded AS launched,
+    coalesce(w.short_name, w.name) AS behind
 FROM _longest AS g
 LEFT JOIN kernel_name AS k ON g.next_name_id = k.name_id
 LEFT JOIN _cause AS c ON g.gap = c.gap
+LEFT JOIN queued_claim AS q ON g.gap = q.gap AND q.name_id <> -1
+LEFT JOIN kernel_name AS w ON q.name_id = w.name_id
 ORDER BY dur_ns DESC, g.start_ns

@@ -14,6 +14,11 @@
 --   bandwidth_bytes_per_s  BIGINT
 --   cuda_device            BIGINT
 --   nvidia                 BOOLEAN
+--   registers_per_sm       BIGINT
+--   shared_bytes_per_sm    BIGINT
+--   warps_per_sm           BIGINT
+--   blocks_per_sm          BIGINT
+--   warp_threads           BIGINT
 WITH
 _listed AS (
     SELECT
@@ -24,7 +29,13 @@ _listed AS (
         coalesce(_raw_gpu.sm_count, _raw_cuda_gpu.sm_count) AS sm_count,
         coalesce(_raw_gpu.memory_bytes, _raw_cuda_gpu.memory_bytes) AS memory_bytes,
         coalesce(_raw_gpu.bandwidth_bytes_per_s, _raw_cuda_gpu.bandwidth_bytes_per_s) AS bandwidth_bytes_per_s,
-        coalesce(_raw_gpu.cuda_device, _raw_cuda_gpu.id) AS cuda_device
+        coalesce(_raw_gpu.cuda_device, _raw_cuda_gpu.id) AS cuda_device,
+        -- A limit of zero is one that was not asked for.
+        nullif(_raw_gpu.registers_per_sm, 0) AS registers_per_sm,
+        nullif(_raw_gpu.shared_bytes_per_sm, 0) AS shared_bytes_per_sm,
+        nullif(_raw_gpu.warps_per_sm, 0) AS warps_per_sm,
+        nullif(_raw_gpu.blocks_per_sm, 0) AS blocks_per_sm,
+        nullif(_raw_gpu.warp_threads, 0) AS warp_threads
     FROM _raw_gpu
     -- Until 2021 the CUDA properties stood in a table of their own, numbered by CUDA.
     FULL JOIN (
@@ -44,7 +55,12 @@ SELECT
     memory_bytes,
     bandwidth_bytes_per_s,
     CASE WHEN cuda_device >= 0 AND cuda_device < 65536 AND _is_nvidia THEN cuda_device END AS cuda_device,
-    _is_nvidia AS nvidia
+    _is_nvidia AS nvidia,
+    registers_per_sm,
+    shared_bytes_per_sm,
+    warps_per_sm,
+    blocks_per_sm,
+    warp_threads
 FROM (
     SELECT
         *,

@@ -2,8 +2,8 @@
 --
 -- Question: what was the host doing when the GPU ran out of work?
 -- Grain:    one row per stretch of activity
--- Needs:    launching_thread, evidence_call, evidence_range, evidence_overhead, blocking_call,
---           nccl_call, late_wait
+-- Needs:    launching_thread, evidence_call, evidence_range, evidence_overhead, evidence_sched,
+--           evidence_save, blocking_call, nccl_call, late_wait
 -- Params:
 --   $process BIGINT   the lane's process
 -- Columns:
@@ -42,6 +42,24 @@ _all AS (
         name_id,
         NULL
     FROM evidence_overhead
+    UNION ALL
+    SELECT
+        thread,
+        'checkpoint',
+        start_ns,
+        end_ns,
+        name_id,
+        NULL
+    FROM evidence_save
+    UNION ALL
+    SELECT
+        thread,
+        'cpu_contention',
+        start_ns,
+        end_ns,
+        NULL,
+        NULL
+    FROM evidence_sched
     UNION ALL
     SELECT
         thread,

@@ -2,9 +2,7 @@
 --
 -- Question: why was the GPU idle?
 -- Grain:    one row per claim, and per launching and queued part of a gap
--- Needs:    gap, host_claim, cause
--- Params:
---   $micro_ns BIGINT   queued gaps up to this are the device's own turn-around
+-- Needs:    gap, host_claim, cause, queued_part
 -- Columns:
 --   gap    BIGINT   as gap
 --   step   INTEGER  as gap
@@ -39,12 +37,6 @@ UNION ALL
 SELECT
     gap,
     step,
-    CASE
-        WHEN same_graph THEN 'graph_internal_gap'
-        -- The limit is itself the length of such a gap.
-        WHEN queued_ns <= $micro_ns THEN 'micro_gap'
-        ELSE 'queued_unexplained'
-    END,
-    end_ns - launch_until_ns
-FROM gap
-WHERE end_ns > launch_until_ns
+    cause,
+    end_ns - start_ns
+FROM queued_part

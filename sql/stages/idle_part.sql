@@ -2,13 +2,11 @@
 --
 -- Question: what held an op that the host had asked for?
 -- Grain:    one row per stretch
--- Needs:    gap
--- Params:
---   $micro_ns BIGINT   as gap_cause
+-- Needs:    gap, queued_part
 -- Columns:
 --   start_ns  BIGINT   first idle instant
 --   end_ns    BIGINT   first instant after
---   cause     VARCHAR  cause, as gap_cause gives it; claims on the launching call come off
+--   cause     VARCHAR  cause, as gap_part gives it; claims on the launching call come off
 SELECT
     host_until_ns AS start_ns,
     launch_until_ns AS end_ns,
@@ -17,13 +15,8 @@ FROM gap
 WHERE launch_until_ns > host_until_ns
 UNION ALL
 SELECT
-    launch_until_ns,
+    start_ns,
     end_ns,
-    CASE
-        WHEN same_graph THEN 'graph_internal_gap'
-        WHEN queued_ns <= $micro_ns THEN 'micro_gap'
-        ELSE 'queued_unexplained'
-    END
-FROM gap
-WHERE end_ns > launch_until_ns
+    cause
+FROM queued_part
 ORDER BY start_ns

@@ -23,6 +23,10 @@
 --   copy_kind       INTEGER   CUPTI copy kind
 --   src_kind        INTEGER   memory kind of the source
 --   dst_kind        INTEGER   memory kind of the destination
+--   grid            BIGINT    blocks of a kernel
+--   block           INTEGER   threads of a block
+--   registers       INTEGER   registers of a thread
+--   shared_bytes    INTEGER   shared memory of a block
 --   launch_thread   BIGINT    thread of the launching call
 --   launch_start_ns BIGINT    the launching call
 --   launch_end_ns   BIGINT    its end
@@ -45,6 +49,10 @@ SELECT
     copy_kind,
     src_kind,
     dst_kind,
+    grid,
+    block,
+    registers,
+    shared_bytes,
     launch_thread,
     launch_start_ns,
     launch_end_ns,

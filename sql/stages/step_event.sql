@@ -2,8 +2,8 @@
 --
 -- Question: which steps evaluate, save, load, compile, capture a graph or start the profiler?
 -- Grain:    one row per stretch
--- Needs:    evidence_range, evidence_call, evidence_overhead, api, string, nccl_call,
---           launching_thread
+-- Needs:    evidence_range, evidence_call, evidence_overhead, evidence_save, api, string,
+--           nccl_call, launching_thread
 -- Params:
 --   $process BIGINT   the lane's process
 -- Columns:
@@ -45,6 +45,12 @@ _all AS (
     LEFT JOIN _capture AS c ON e.name_id = c.name_id
     ANTI JOIN _unload AS u ON e.name_id = u.name_id
     WHERE e.cause = 'jit_or_load'
+    UNION ALL
+    SELECT
+        'checkpoint',
+        start_ns,
+        end_ns
+    FROM evidence_save
     UNION ALL
     -- Many threads load and flush; only the one that launches holds a step up.
     SELECT

@@ -2,10 +2,9 @@
 --
 -- Question: why was the GPU idle, and when exactly?
 -- Grain:    one row per part of a gap
--- Needs:    gap, host_claim, cause, timeline_row
+-- Needs:    gap, host_claim, cause, queued_part, timeline_row
 -- Params:
 --   $step      INTEGER  the step
---   $micro_ns  BIGINT   as gap_cause
 --   $most      INTEGER  parts that are never merged, of the longest gaps
 --   $least_ns  BIGINT   shortest gap of which that holds
 -- Columns:
@@ -84,14 +83,11 @@ _part AS (
     UNION ALL
     SELECT
         gap,
-        CASE
-            WHEN same_graph THEN 'graph_internal_gap'
-            WHEN queued_ns <= $micro_ns THEN 'micro_gap'
-            ELSE 'queued_unexplained'
-        END,
-        launch_until_ns,
+        cause,
+        start_ns,
         end_ns
-    FROM _gap
+    FROM queued_part
+    WHERE step = $step
 ),
 
 -- Only parts of long gaps are ranked: short ones can be millions.

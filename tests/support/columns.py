@@ -86,6 +86,7 @@ COLUMNS = {
         "id! symbol! module! kernelMode thumbCode unresolved specialEntry originalIP "
         "unwindMethod stackDepth!"
     ),
+    "GPU_CONTEXT_SWITCH_EVENTS": "tag! vmId! seqNo! contextId! timestamp! globalPid gpuId",
     "SCHED_EVENTS": "start! cpu! isSchedIn! globalTid threadState threadBlock",
     "StringIds": "id!* value!:T",
     "TARGET_INFO_CUDA_CONTEXT_INFO": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.document_parts import NOT_BUILT, USUAL, Document, buckets, rows
+from tests.support.document_parts import USUAL, Document, buckets, rows
 
 
 def lane_of(rank: int) -> Document:
@@ -60,6 +60,7 @@ def capture_of(found: Document, steps: int) -> Document:
             "severity text count",
             ("warning", "Not all NVTX events might have been collected.", 1),
         ),
+        "thread_states": False,
         "dropped": {
             "no_timestamp": 0,
             "impossible_duration": 2,
@@ -86,11 +87,54 @@ def facts_of() -> Document:
             "per_step_ns": 31_200_000,
             "steps_affected": 4,
             "evidence": ["NVTX range DataLoader next()"],
+            "workers": rows("name count own", ("pt_data_pin", 1, True)),
         },
         "recompute": {"status": "ok", "rho": 2.0, "recompute_ns": 954_700_000, "source": "nvtx"},
-        "efficiency": dict(NOT_BUILT),
+        "efficiency": efficiency_of(),
         "gpu_memory": {"status": "not_recorded", "reason": lack},
         "amortised": [{"kind": "checkpoint", "count": 1, "ns_each": 4_100_000_000}],
+    }
+
+
+def efficiency_of() -> Document:
+    names = (
+        "name short_name class grid block count work_ns waves tail_frac lost_ns sm_frac "
+        "occupancy_frac limiter variation_frac hint"
+    )
+    wide = ("nvjet_tst_192x192", "nvjet_tst_192x192", "gemm", 400, 384, 1_792, 524_800_000)
+    copy = ("unrolled_elementwise_kernel<direct_copy>", "unrolled_elementwise_kernel", "copy")
+    items = rows(
+        names,
+        (*wide, 1.010101, 0.505051, 259_749_235, 1.0, 0.1875, "registers", 0.02, None),
+        (*copy, 128, 128, 4_096, 70_800_000, None, None, None, 0.969697, 1.0, "warps", None, None),
+    )
+    runs = rows(
+        "first last length count work_ns", ("direct_copy", "CUDAFunctor_add", 5, 1_024, 88_500_000)
+    )
+    return {
+        "status": "ok",
+        "tensor_rate_frac": 0.41,
+        "tensor_rate_reason": None,
+        "limits_reason": None,
+        "tail_lost_ns": 259_749_235,
+        "small": {
+            "limit_ns": 10_000,
+            "count": 2_100,
+            "count_frac": 0.19,
+            "work_ns": 9_100_000,
+            "work_frac": 0.004,
+        },
+        "chains": {
+            "count": 1_024,
+            "kernels": 5_120,
+            "work_ns": 88_500_000,
+            "total": 1,
+            "shown": 1,
+            "items": runs,
+        },
+        "total": 2,
+        "shown": 2,
+        "items": items,
     }
 
 

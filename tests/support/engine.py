@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from nsysflow.analyse import analyse_lane
 from nsysflow.convert import convert_trace, trace_folder
 from nsysflow.find import find_inputs
-from nsysflow.rank import rank_table
+from nsysflow.rank import gpu_rows, rank_table
 from nsysflow.settings import Limits, Settings
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def analysed(
     name = trace_folder(only)
     convert_trace(only, store / name, settings, limits)
     capture = json.loads((store / name / "capture.json").read_text("utf-8"))
-    table = rank_table([capture | {"trace": name}], settings)
+    table = rank_table([gpu_rows(store, name) | capture | {"trace": name}], settings)
     return {
         (lane.pid, lane.device): analyse_lane(store, lane, settings, limits) for lane in table.lanes
     }

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 Span = tuple[int, int]
+Place = tuple[int, int]
 BUCKETS = (
     "compute_comm_overlap",
     "compute_only",
@@ -56,6 +57,12 @@ class Op:
     nbytes: int = 0
     node: int | None = None
     pageable: bool = False
+    context: int = 1
+
+    @property
+    def place(self) -> Place:
+        """The stream among those of all contexts; the lowest id decides a tie."""
+        return (self.stream, self.context)
 
     @property
     def compute(self) -> bool:
@@ -204,15 +211,15 @@ def gaps(ops: Sequence[Op], windows: Iterable[Span]) -> list[Span]:
     return found
 
 
-def primary_stream(ops: Sequence[Op]) -> int | None:
+def primary_stream(ops: Sequence[Op]) -> Place | None:
     """Largest union of compute kernels and graph rows; without any, of everything; lowest id."""
     for wanted in (lambda op: op.compute or op.kind == "graph", lambda _: True):
         work = {
-            stream: union((op.start, op.end) for op in ops if op.stream == stream and wanted(op))
-            for stream in {op.stream for op in ops if wanted(op)}
+            place: union((op.start, op.end) for op in ops if op.place == place and wanted(op))
+            for place in {op.place for op in ops if wanted(op)}
         }
         if work:
-            return min(work, key=lambda stream: (-work[stream], stream))
+            return min(work, key=lambda place: (-work[place], place))
     return None
 
 
@@ -229,8 +236,8 @@ def launched_in(host: Span) -> Callable[[Op], bool]:
 
 def step_windows(ops: Sequence[Op], series: Series) -> list[Window]:
     """Tiles whose trailing edges are ends of primary-stream work."""
-    stream = primary_stream(ops)
-    primary = [op for op in ops if op.stream == stream and op.end > op.start]
+    place = primary_stream(ops)
+    primary = [op for op in ops if op.place == place and op.end > op.start]
     hosts, _ = series.hosts()
     windows: list[Window] = []
     carried: int | None = None

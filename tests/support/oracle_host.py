@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tests.support.oracle import UVM_COPIES, Call, Op, Range, Span, union
+from tests.support.oracle import UVM_COPIES, Call, Op, Place, Range, Span, union
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,18 +34,22 @@ class Cut:
     matched: bool
 
 
-def ender(ops: Sequence[Op], gap: Span, primary: int | None) -> Op | None:
+def ender(ops: Sequence[Op], gap: Span, primary: Place | None) -> Op | None:
     """The op that ends a gap; a unified-memory migration gives way to the next launched op."""
     starting = [op for op in ops if op.start == gap[1] and op.end > op.start]
-    starting.sort(key=lambda op: (op.stream != primary, op.end, op.stream, op.correlation or -1))
+    starting.sort(key=lambda op: (op.place != primary, op.end, op.stream, op.correlation or -1))
     for op in starting:
         if op.copy_kind not in UVM_COPIES:
             return op
-    later = [op for op in ops if op.start >= gap[1] and op.launch is not None]
-    return min(later, key=lambda op: (op.start, op.end, op.stream), default=None)
+    later = [op for op in ops if op.start >= gap[1] and op.launch and op.end > op.start]
+    return min(
+        later,
+        key=lambda op: (op.start, op.place != primary, op.end, op.stream, op.correlation or -1),
+        default=None,
+    )
 
 
-def cut(ops: Sequence[Op], gap: Span, primary: int | None) -> Cut:
+def cut(ops: Sequence[Op], gap: Span, primary: Place | None) -> Cut:
     """Exact: the three parts tile the gap."""
     g0, g1 = gap
     op = ender(ops, gap, primary)
@@ -100,7 +104,7 @@ class Host:
 
 
 def host_sync(
-    ops: Sequence[Op], windows_gaps: Sequence[Span], primary: int | None, host: Host
+    ops: Sequence[Op], windows_gaps: Sequence[Span], primary: Place | None, host: Host
 ) -> dict[Call, int]:
     """Idle that each blocking call causes, capped by the call's own duration."""
     direct: dict[Call, int] = defaultdict(int)

@@ -35,6 +35,7 @@ COLLECTIVES = (
     "ncclKernel_AllGather_RING_LL_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
     "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 8>",
 )
+MIGRATIONS = ((11, "uvm_h2d"), (12, "uvm_d2h"), (13, "uvm_d2d"))
 COPIES = ((1, "h2d"), (2, "d2h"), (8, "d2d"), (10, "p2p"))
 SHAPES = ("none", "numbered", "spaced", "of", "profiler", "empty_step", "open_last", "late_first")
 
@@ -77,18 +78,45 @@ class Maker:
     def draw_op(self, thread: int) -> None:
         """One piece of device work and, mostly, the call that started it."""
         kind = self.rng.choices(
-            ("compute", "side", "comm", "copy", "memset", "graph"), (8, 4, 4, 4, 2, 1)
+            ("compute", "side", "comm", "copy", "memset", "graph", "nodes", "migration"),
+            (8, 4, 4, 4, 2, 1, 1, 2),
         )[0]
+        if kind == "migration":
+            self.migrate()
+            return
         api = {"copy": "cudaMemcpyAsync_v3020", "memset": "cudaMemsetAsync_v3020"}.get(kind, LAUNCH)
-        api = "cudaGraphLaunch_v10000" if kind == "graph" else api
+        api = "cudaGraphLaunch_v10000" if kind in {"graph", "nodes"} else api
         launch = self.call(api, thread, self.some(1, 2))
         self.correlation += 1
         length = 0 if self.rng.random() < 0.08 else self.some(1, 9)
         begin = launch.start + self.some(0, 6)
+        if kind == "nodes":
+            self.replay(begin, launch)
+            return
         if kind in {"compute", "graph"}:
             begin = max(begin, self.busy)
             self.busy = begin + length
         self.place(kind, begin, begin + length, launch)
+
+    def replay(self, begin: int, launch: Call) -> None:
+        """A graph traced node by node: its kernels share the one call that launched it."""
+        for node in range(self.rng.randint(2, 4)):
+            begin = max(begin, self.busy) + self.some(0, 1)
+            self.busy = begin + self.some(1, 3)
+            name, group = self.rng.choice(KERNELS)
+            self.trace.ops.append(
+                Op(begin, self.busy, "kernel", PRIMARY, name=name, rank=CLASSES.index(group),
+                   launch=launch, correlation=self.correlation, node=1 + node)
+            )  # fmt: skip
+
+    def migrate(self) -> None:
+        """A page of unified memory moves; nobody asked for it."""
+        begin = max(self.now, self.busy - self.some(0, 4)) + self.some(0, 4)
+        copy_kind, name = self.rng.choice(MIGRATIONS)
+        self.trace.ops.append(
+            Op(begin, begin + self.some(1, 4), "memcpy", COPY, copy_kind=copy_kind, copy_name=name,
+               nbytes=self.rng.randint(1, 1 << 20))
+        )  # fmt: skip
 
     def place(self, kind: str, begin: int, end: int, launch: Call | None) -> None:
         """Append the op; one in fifteen of the side streams loses its launch."""
@@ -99,10 +127,13 @@ class Maker:
         rng = self.rng
         if kind in {"compute", "side"}:
             name, group = rng.choice(KERNELS)
-            stream = PRIMARY if kind == "compute" else SECOND
+            stream, context = (PRIMARY, 1) if kind == "compute" else (SECOND, 1)
+            if kind == "side" and rng.random() < 0.4:
+                # Another context of the process numbers its streams anew.
+                stream, context = rng.choice((PRIMARY, SECOND, COPY)), 2
             rank = CLASSES.index(group)
             op = Op(begin, end, "kernel", stream, name=name, rank=rank, launch=launch,
-                    correlation=correlation)  # fmt: skip
+                    correlation=correlation, context=context)  # fmt: skip
         elif kind == "comm":
             op = Op(begin, end, "kernel", COMM, comm=True, name=rng.choice(COLLECTIVES),
                     launch=launch, correlation=correlation)  # fmt: skip
@@ -187,9 +218,10 @@ def write(export: Export, trace: Trace) -> None:
 
 def _write_op(export: Export, trace: Trace, op: Op) -> None:
     where: Where = {"device": trace.device, "stream": op.stream, "pid": trace.pid}
+    where["context"] = op.context
     where["correlation"] = op.correlation
     if op.kind == "kernel":
-        export.kernel(op.name, op.start, op.end, **where)
+        export.kernel(op.name, op.start, op.end, node=op.node, **where)
     elif op.kind == "memcpy":
         export.memcpy(op.copy_kind or 0, op.start, op.end, op.nbytes, src=1, dst=2, **where)
     elif op.kind == "memset":

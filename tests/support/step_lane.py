@@ -33,12 +33,21 @@ COLUMNS = {
         "comm": "BOOLEAN", "class_rank": "UTINYINT", "name_id": "BIGINT", "context": "BIGINT",
         "stream": "BIGINT", "correlation": "BIGINT", "graph_node": "BIGINT", "bytes": "BIGINT",
         "copy_kind": "INTEGER", "src_kind": "INTEGER", "dst_kind": "INTEGER",
+        "grid": "BIGINT", "block": "INTEGER", "registers": "INTEGER", "shared_bytes": "INTEGER",
         "launch_thread": "BIGINT", "launch_start_ns": "BIGINT", "launch_end_ns": "BIGINT",
         "launch_name_id": "BIGINT",
     },
     "api": {
         "process": "BIGINT", "thread": "BIGINT", "start_ns": "BIGINT", "end_ns": "BIGINT",
         "name_id": "BIGINT",
+    },
+    "os_call": {
+        "process": "BIGINT", "thread": "BIGINT", "start_ns": "BIGINT", "end_ns": "BIGINT",
+        "name_id": "BIGINT",
+    },
+    "sched": {
+        "process": "BIGINT", "thread": "BIGINT", "at_ns": "BIGINT", "on_cpu": "BOOLEAN",
+        "cpu": "INTEGER", "state": "VARCHAR", "block": "VARCHAR",
     },
     "nvtx": {
         "process": "BIGINT", "thread": "BIGINT", "start_ns": "BIGINT", "end_ns": "BIGINT",

@@ -32,13 +32,19 @@ ALL_TABLES = {
     "thread": "process thread tid name",
     "process": "process pid name",
     "kernel_name": "name_id name short_name comm class class_rank tensor_core op",
-    "gpu": "id name uuid bus sm_count memory_bytes bandwidth_bytes_per_s cuda_device nvidia",
+    "gpu": (
+        "id name uuid bus sm_count memory_bytes bandwidth_bytes_per_s cuda_device nvidia "
+        "registers_per_sm shared_bytes_per_sm warps_per_sm blocks_per_sm warp_threads"
+    ),
     "cuda_device": "gpu_id cuda_id pid uuid sm_count",
     "stream": "process context stream priority flag",
     "context": "process context device null_stream",
     "diagnostic": "timestamp_ns severity source text",
     "overhead": "process thread start_ns end_ns type name_id",
     "memory_event": "process device at_ns bytes operation kind address",
+    "cuda_event": "process context stream event event_sync correlation at_ns",
+    "context_switch": "process gpu_id context start_ns end_ns",
+    "sched": "process thread at_ns on_cpu cpu state block",
     "callchain": "id depth symbol_id module_id",
     "gpu_metric": "gpu metric at_ns value",
     "lane": "lane process pid device",

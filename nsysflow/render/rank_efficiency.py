@@ -1,0 +1,100 @@
+"""How kernels fill the GPU: launch shapes of the large ones, runs of small ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nsysflow.render import units
+from nsysflow.render.rank_kernels import class_word
+from nsysflow.render.sections import Document, Window, items, section, state
+from nsysflow.render.tables import Column, Table, build, rest_note
+from nsysflow.render.words import plain
+
+CHAINS_NAMED = 3
+
+
+def efficiency(document: Document, window: Window, limit: int) -> Table | None:
+    """Return the launch shapes of kernels above 1 % of the window."""
+    found = section(document, "efficiency")
+    if state(found):
+        return None
+    rows = [
+        {
+            **row,
+            "class": class_word(row["class"]),
+            "limiter": plain(row["limiter"]) if row["limiter"] else None,
+        }
+        for row in items(found)[:limit]
+    ]
+    return build(
+        "t-efficiency",
+        "How kernels fill the GPU",
+        (
+            Column("short_name", "Kernel", "name"),
+            Column("class", "Class", "mark", wide=True),
+            Column("grid", "Blocks", "count", wide=True),
+            Column("work_ns", f"Work per {window.unit}", "ns", per=window.n),
+            Column("waves", "Waves", "decimal", null="not told"),
+            Column("tail_frac", "In use over its waves", "share", null="not told"),
+            Column("lost_ns", "Lost, at most", "ns", per=window.n, null="not told"),
+            Column("sm_frac", "SMs with a block", "share", null="not told", wide=True),
+            Column("occupancy_frac", "Occupancy", "share", null="not told", wide=True),
+            Column("limiter", "Held by", null="not told", wide=True),
+            Column("variation_frac", "Uneven over steps", "share", null="not told", wide=True),
+            Column("hint", "Hint", "long", null="none", quiet=True),
+        ),
+        rows,
+        note="Kernels above 1 % of the window, by launch shape. Waves are told where blocks "
+        "outnumber what fits at once and are no whole multiple of the SMs. "
+        f"{rest_note(len(rows), found['total'], 'shape')}",
+    )
+
+
+def notes(document: Document, window: Window) -> list[str]:
+    """Return what the table cannot show: small kernels, runs, the rate of tensor kernels."""
+    found = section(document, "efficiency")
+    if state(found):
+        return []
+    lines = [_small(found["small"], window), _chains(found["chains"], window), _rate(found)]
+    if found["limits_reason"]:
+        lines.append(f"Waves: {units.clean(found['limits_reason'])}.")
+    return lines
+
+
+def _small(small: Mapping[str, Any], window: Window) -> str:
+    if small["count_frac"] is None:
+        return "No compute kernel belongs to the window."
+    return (
+        f"{units.share(small['count_frac'])} of compute kernels are shorter than "
+        f"{units.duration(small['limit_ns'])}; they hold {units.share(small['work_frac'])} of the "
+        f"work, {units.duration(round(small['work_ns'] / window.n))} per {window.unit}."
+    )
+
+
+def _chains(chains: Mapping[str, Any], window: Window) -> str:
+    if not chains["count"]:
+        return "No two kernels that only move bytes run one after another."
+    named = "; ".join(
+        f"{units.decimal(row['count'] / window.n)} × {row['length']} from "
+        f"{units.shorten(units.clean(row['first']), 48)} to "
+        f"{units.shorten(units.clean(row['last']), 48)}, "
+        f"{units.duration(round(row['work_ns'] / window.n))}"
+        for row in chains["items"][:CHAINS_NAMED]
+    )
+    return (
+        f"{units.decimal(chains['count'] / window.n)} runs per {window.unit} of kernels that only "
+        "move bytes could be fused: "
+        f"{units.duration(round(chains['work_ns'] / window.n))} of work, "
+        f"{units.decimal(chains['kernels'] / chains['count'])} kernels in a run; the costliest: "
+        f"{named}."
+    )
+
+
+def _rate(found: Mapping[str, Any]) -> str:
+    if found["tensor_rate_frac"] is None:
+        why = units.clean(found["tensor_rate_reason"] or "not known")
+        return f"Rate of tensor kernels: not told, {why}."
+    return (
+        f"Tensor kernels reach {units.share(found['tensor_rate_frac'])} of the peak while they run."
+    )
