@@ -29,7 +29,7 @@ A STEP, all times on the rank's own capture clock::
     collectives {communicator kind:op: {count, bytes, work_ns, wait_ns, transfer_ns}}
 
 ``offset_ns`` brings a capture's time to that of rank 0 as the first step begins, before clocks
-part: ``t_rank0 = t + offset_ns``. The truth is what was planted, whatever evidence was then written.
+part: ``t_rank0 = t + offset_ns``. The truth is what was planted, whatever evidence was written.
 """
 
 from __future__ import annotations
