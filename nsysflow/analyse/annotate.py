@@ -12,7 +12,7 @@ import pyarrow as pa
 from nsysflow.analyse.coverage import Flags, alone, by_group
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
-from nsysflow.analyse.ops import NEVER, read
+from nsysflow.analyse.ops import NEVER, columns
 from nsysflow.analyse.thread_ranges import looking_ahead, thread_ranges
 from nsysflow.analyse.workspace import Workspace
 
@@ -57,7 +57,7 @@ class Annotation:
         self._keys = keys[self._order]
         self._places = names["place"].to_numpy()[self._order]
         self._counts: dict[str, list[Ints]] = {"path": [], "count": [], "open": [], "host_ns": []}
-        launch = read(work, "op_launch")
+        launch = columns(work, "launch_thread", "launch_start_ns")
         self._thread = launch["launch_thread"]
         owned = work.kept("op_step")["owned"].to_numpy()
         self._asked = owned & (self._thread != NEVER)

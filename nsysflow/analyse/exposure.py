@@ -10,7 +10,7 @@ from nsysflow.analyse.coverage import Coverage
 from nsysflow.analyse.exposed import hiding
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Ints, Spans, merge, minus, nothing, overlaps
-from nsysflow.analyse.ops import NEVER, Ops, read
+from nsysflow.analyse.ops import NEVER, Ops, column
 from nsysflow.analyse.workspace import Workspace
 
 FAR = np.iinfo(np.int64).max
@@ -50,8 +50,7 @@ def _compute_begins(work: Workspace, ops: Ops) -> tuple[Ints, Ints, Ints]:
     """
     compute = np.flatnonzero(ops.long & ops.is_compute)
     begins = compute[Coverage.of(ops.start[compute], ops.end[compute]).begins()]
-    asked = read(work, "op_launch")
-    launch, thread = (asked[name][begins] for name in ("launch_start_ns", "launch_thread"))
+    launch, thread = (column(work, name)[begins] for name in ("launch_start_ns", "launch_thread"))
     thread = np.where(thread == NEVER, UNKNOWN, thread)
     return ops.start[begins], np.append(launch, NEVER), np.append(thread, UNKNOWN)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 from nsysflow.analyse.coverage import Flags, Ints
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Spans, overlaps
-from nsysflow.analyse.ops import KINDS, NEVER, Ops, codes, nullable, read
+from nsysflow.analyse.ops import KINDS, NEVER, Ops, arrays, codes, column, columns, nullable
 from nsysflow.analyse.workspace import Workspace
 
 FAR = np.iinfo(np.int64).max
@@ -19,6 +19,9 @@ NO_OP = -1
 MIGRATIONS = (11, 13)
 # Only a call too long to be only a launch is asked whether it was the first of its kernel.
 LONG_CALL_NS = 1_000_000
+# Columns of the next op.
+LAUNCH = ("launch_thread", "launch_start_ns", "launch_end_ns")
+NEXT = ("kind", "name_id", "copy_kind", "context", "stream")
 
 
 @dataclass(frozen=True)
@@ -55,18 +58,8 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     chosen = _next_op(work, facts, idle)
     known = chosen >= 0
     at = np.where(known, idle.place[chosen], 0)
-    columns = read(work, "op_launch")
-    launch = {name: np.where(known, values[at], NEVER) for name, values in columns.items()}
-    del columns
-    named = {
-        f"next_{name}": np.where(known, values[at], NEVER)
-        for name, values in read(work, "op_name").items()
-    }
-    where = {
-        name: np.where(known, values[at], NEVER)
-        for name, values in read(work, "op_place").items()
-        if name in {"context", "stream"}
-    }
+    launch = {name: np.where(known, column(work, name)[at], NEVER) for name in LAUNCH}
+    named = {f"next_{name}": np.where(known, column(work, name)[at], NEVER) for name in NEXT}
     thread = _likely_thread(work, idle, launch)
     first = _first_launch(work, facts, launch, named)
     same_stream, same_graph = _previous(work, idle, chosen)
@@ -83,8 +76,8 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
         "first_launch": first[of],
         "next_kind": nullable(named["next_kind"][of]).cast(pa.uint8()),
         "next_name_id": nullable(named["next_name_id"][of]),
-        "next_context": nullable(where["context"][of]),
-        "next_stream": nullable(where["stream"][of]),
+        "next_context": nullable(named["next_context"][of]),
+        "next_stream": nullable(named["next_stream"][of]),
         "next_copy_kind": nullable(named["next_copy_kind"][of]).cast(pa.int32()),
     }
     work.keep("gap", pa.table(table))
@@ -109,7 +102,7 @@ def _idle(facts: Facts, ops: Ops) -> Idle:
 
 def _next_op(work: Workspace, facts: Facts, idle: Idle) -> Ints:
     """Return the op that ends each stretch: the primary stream's, of several that begin at once."""
-    copy_kind = read(work, "op_name")["copy_kind"][idle.place]
+    copy_kind = column(work, "copy_kind")[idle.place]
     migrates = (copy_kind >= MIGRATIONS[0]) & (copy_kind <= MIGRATIONS[1])
     chosen = idle.next.copy()
     here = np.flatnonzero(chosen >= 0)
@@ -117,10 +110,12 @@ def _next_op(work: Workspace, facts: Facts, idle: Idle) -> Ints:
     chosen[here[(many == 1) & migrates[chosen[here]]]] = NO_OP
     several = here[many > 1]
     if len(several):
-        chosen[several] = _best(read(work, "op_place"), facts, idle, several, migrates)
+        chosen[several] = _best(
+            columns(work, "context", "stream", "correlation"), facts, idle, several, migrates
+        )
     missed = np.flatnonzero((chosen < 0) & (idle.next >= 0))
     if len(missed):
-        asked = np.flatnonzero(read(work, "op_launch")["launch_start_ns"][idle.place] != NEVER)
+        asked = np.flatnonzero(column(work, "launch_start_ns")[idle.place] != NEVER)
         after = np.searchsorted(idle.op_start[asked], idle.end[missed], side="left")
         chosen[missed] = np.append(asked, NO_OP)[after]
     return chosen
@@ -147,10 +142,9 @@ def _best(place: dict[str, Ints], facts: Facts, idle: Idle, several: Ints, migra
 
 def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
     """Return whether an op that ended as the stretch began is on the next op's stream, or graph."""
-    place = {name: values[idle.place] for name, values in read(work, "op_place").items()}
-    stream = codes(place["context"], place["stream"])
-    node, correlation = place["graph_node"] != NEVER, place["correlation"]
-    del place
+    stream = codes(*(column(work, name)[idle.place] for name in ("context", "stream")))
+    node = column(work, "graph_node")[idle.place] != NEVER
+    correlation = column(work, "correlation")[idle.place]
     # Before a stretch nothing reaches further, so such an op ends at the running maximum.
     last = np.flatnonzero(idle.op_end == idle.until)
     ends = idle.op_end[last]
@@ -174,7 +168,7 @@ def _likely_thread(work: Workspace, idle: Idle, launch: dict[str, Ints]) -> Ints
     unknown = np.flatnonzero(launch["launch_start_ns"] == NEVER)
     if not len(unknown):
         return thread
-    calls = read(work, "op_launch")
+    calls = columns(work, "launch_start_ns", "launch_thread")
     at = np.flatnonzero(calls["launch_start_ns"] != NEVER)
     at = at[np.argsort(calls["launch_start_ns"][at], kind="stable")]
     if len(at):
@@ -197,7 +191,7 @@ def _first_launch(
         return np.zeros(len(call), bool)
     work.keep("long_launch", pa.table({"name_id": names}))
     low, high = facts.lanes
-    first = read(work, "first_launch", first_lane=low, last_lane=high)
+    first = arrays(work.arrow("first_launch", first_lane=low, last_lane=high))
     where = np.searchsorted(first["name_id"], named["next_name_id"][asked])
     found = np.zeros(len(call), bool)
     found[asked] = first["launch_start_ns"][where] == call[asked]

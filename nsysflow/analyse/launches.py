@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsysflow.analyse.coverage import Ints
-from nsysflow.analyse.ops import KINDS, NEVER, Ops, codes, read
+from nsysflow.analyse.ops import KINDS, NEVER, Ops, codes, column, columns
 from nsysflow.analyse.workspace import Workspace
 
 
@@ -17,11 +17,11 @@ def make_launch_pace(work: Workspace, ops: Ops) -> None:
     durations, both without nodes of graphs; ``depth``, the kernels launched before one and not yet
     over. NULL where nothing was launched.
     """
-    place, launch = read(work, "op_place"), read(work, "op_launch")
+    launch = columns(work, "launch_thread", "launch_start_ns", "graph_node")
     step = work.kept("op_step")
-    owned = step["owned"].to_numpy() & (read(work, "op_name")["kind"] == KINDS.index("kernel"))
+    owned = step["owned"].to_numpy() & (column(work, "kind") == KINDS.index("kernel"))
     asked = np.flatnonzero(owned & (launch["launch_start_ns"] != NEVER))
-    alone = asked[place["graph_node"][asked] == NEVER]
+    alone = asked[launch["graph_node"][asked] == NEVER]
     number = step["step"].fill_null(-1).to_numpy()
     between = _between(
         launch["launch_start_ns"][alone], launch["launch_thread"][alone], number[alone]
@@ -31,8 +31,8 @@ def make_launch_pace(work: Workspace, ops: Ops) -> None:
         "kernel_ns": _median((ops.end - ops.start)[alone]),
         "depth": _median(_depth(launch["launch_start_ns"][asked], ops.end[asked])),
     }
-    columns = {name: pa.array([value], pa.float64()) for name, value in medians.items()}
-    work.keep("launch_pace", pa.table(columns))
+    row = {name: pa.array([value], pa.float64()) for name, value in medians.items()}
+    work.keep("launch_pace", pa.table(row))
 
 
 def _between(at: Ints, thread: Ints, step: Ints) -> Ints:

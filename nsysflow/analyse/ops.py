@@ -34,8 +34,8 @@ class Ops:
     @classmethod
     def read(cls, work: Workspace) -> Ops:
         """Read what level 1 needs: 20 bytes an op."""
-        columns: dict[str, Any] = dict(read(work, "op_state"))
-        return cls(*columns.values())
+        found: dict[str, Any] = dict(arrays(work.arrow("op_state")))
+        return cls(*found.values())
 
     def __len__(self) -> int:
         """Return how many ops there are."""
@@ -53,17 +53,26 @@ class Ops:
         return Coverage.of(self.start[mine], self.end[mine])
 
 
-def read(work: Workspace, stem: str, **params: int) -> dict[str, Ints]:
-    """Return the columns of a stage as arrays; a missing integer is ``NEVER``."""
-    table = work.arrow(stem, "stages", **params)
+def columns(work: Workspace, *names: str) -> dict[str, Ints]:
+    """Return columns of ``op_column`` as arrays, one place per op; what is missing is ``NEVER``.
+
+    They are read anew each time: all of them at once would be a large part of the memory.
+    """
+    return arrays(work.columns("op_column", *names))
+
+
+def column(work: Workspace, name: str) -> Ints:
+    """Return one column of ``op_column``."""
+    return columns(work, name)[name]
+
+
+def arrays(table: pa.Table) -> dict[str, Ints]:
+    """Return the columns of a table as arrays; a missing integer is ``NEVER``."""
     return {name: _array(table[name]) for name in table.column_names}
 
 
-def _array(column: pa.ChunkedArray) -> Ints:
-    if pa.types.is_boolean(column.type):
-        found: Ints = column.to_numpy()
-    else:
-        found = column.fill_null(NEVER).to_numpy()
+def _array(values: pa.ChunkedArray) -> Ints:
+    found: Ints = (values.fill_null(NEVER) if values.null_count else values).to_numpy()
     return found
 
 
@@ -72,10 +81,10 @@ def nullable(values: Ints, missing: Flags | None = None) -> pa.Array:
     return pa.array(values, mask=values == NEVER if missing is None else missing)
 
 
-def codes(*columns: Ints) -> Ints:
+def codes(*keys: Ints) -> Ints:
     """Number the distinct combinations of columns: equal numbers, equal rows."""
-    code = np.zeros(len(columns[0]), np.int64)
-    for column in columns:
-        encoded = pa.array(column).dictionary_encode()
+    code = np.zeros(len(keys[0]), np.int64)
+    for key in keys:
+        encoded = pa.array(key).dictionary_encode()
         code = code * max(1, len(encoded.dictionary)) + encoded.indices.to_numpy()
     return code

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from nsysflow.analyse.coverage import Ints
 from nsysflow.analyse.intervals import Spans
-from nsysflow.analyse.ops import NEVER, Ops, read
+from nsysflow.analyse.ops import NEVER, Ops, column
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Workspace
 
@@ -24,7 +24,7 @@ def own_ops(work: Workspace, ops: Ops, steps: Steps, kept: Spans, *, whole: bool
     if not steps.by_start and steps.source != "none":
         hosts = sorted((*window.host, place) for place, window in enumerate(steps.kept))
         start, end, place = (np.array(column, np.int64) for column in zip(*hosts, strict=True))
-        launch = read(work, "op_launch")["launch_start_ns"]
+        launch = column(work, "launch_start_ns")
         asked = _inside(launch, start, end)
         asked = np.where(asked >= 0, place[asked], NO_STEP)
         at = np.where(launch == NEVER, at, asked)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from nsysflow.analyse.annotate import Annotated, Annotation
 from nsysflow.analyse.coverage import Coverage, Flags, Ints, first_come
 from nsysflow.analyse.facts import Facts
-from nsysflow.analyse.ops import KINDS, NEVER, read
+from nsysflow.analyse.ops import KINDS, NEVER, column, columns
 from nsysflow.analyse.workspace import Workspace
 from nsysflow.model import CLASSES, PHASES
 
@@ -25,14 +25,14 @@ COMM = 255
 def measure_classes(work: Workspace, facts: Facts) -> None:
     """Make ``class_time``: (step, place, time_ns), an instant under the first class that runs."""
     some = np.flatnonzero(facts.ops.long & facts.ops.is_compute)
-    place = read(work, "op_name")["class"][some]
+    place = column(work, "class")[some]
     place[place == NEVER] = CLASSES.index("other")
     _keep_axis(work, facts, "class_time", some, place)
 
 
 def measure_class_work(work: Workspace, facts: Facts) -> None:
     """Make ``class_work``: the kept steps' kernels by class, communication included."""
-    name = read(work, "op_name")
+    name = columns(work, "kind", "class")
     owned = work.kept("op_step")["owned"].to_numpy()
     some = np.flatnonzero(owned & (name["kind"] == KINDS.index("kernel")))
     start, end, place = facts.ops.start[some], facts.ops.end[some], name["class"][some]
@@ -78,7 +78,7 @@ def _phase(work: Workspace, found: Annotated, some: Ints) -> Ints:
     ranged = by_path[found.path[some]]
     named = work.arrow("name_phase")
     names, phases = named["name_id"].to_numpy(), np.append(_numbers(named["phase"]), UNKNOWN)
-    name = read(work, "op_name")["name_id"][some]
+    name = column(work, "name_id")[some]
     at = np.searchsorted(names, name)
     known = np.append(names, NEVER)[at] == name
     anchor = phases[np.where(known, at, len(names))]

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from nsysflow.analyse.coverage import Coverage, Flags, Ints
 from nsysflow.analyse.intervals import Spans
-from nsysflow.analyse.ops import NEVER, Ops, codes, nullable, read
+from nsysflow.analyse.ops import NEVER, Ops, codes, columns, nullable
 from nsysflow.analyse.workspace import Row, Workspace
 
 Key = tuple[int | None, int | None]
@@ -20,7 +20,7 @@ def primary_stream(work: Workspace, ops: Ops) -> Key:
     compute = any(row["compute_sum"] for row in streams)
     bound = "compute_sum" if compute else "all_sum"
     counts = ops.long & (ops.is_compute | ops.is_graph) if compute else ops.long
-    place = read(work, "op_place")
+    place = columns(work, "context", "stream")
     best: tuple[int, Row] | None = None
     # Summed durations bound the union from above: most streams need no union at all.
     for row in sorted(streams, key=lambda r: -r[bound]):
@@ -49,7 +49,7 @@ def make_stream_time(work: Workspace, ops: Ops, kept: Spans) -> None:
     Columns: context, stream; ``count``, ops that begin there; ``compute`` (kernels and graphs),
     ``comm`` and ``copy``, of the ops that run there; ``busy_ns``, each instant once.
     """
-    place = read(work, "op_place")
+    place = columns(work, "context", "stream")
     stream = codes(place["context"], place["stream"])
     last = np.searchsorted(kept.start, ops.start, side="right")
     begins = (last > 0) & (ops.start < kept.end[last - 1])
@@ -67,8 +67,6 @@ def make_stream_time(work: Workspace, ops: Ops, kept: Spans) -> None:
         where = (int(place["context"][mine[0]]), int(place["stream"][mine[0]]))
         rows.append((*where, int(begins[mine].sum()), *counts, int(busy.sum())))
     names = ("context", "stream", "count", "compute", "comm", "copy", "busy_ns")
-    columns = np.array(rows, np.int64).reshape(-1, len(names)).T
-    work.keep(
-        "stream_time",
-        pa.table({name: nullable(column) for name, column in zip(names, columns, strict=True)}),
-    )
+    values = np.array(rows, np.int64).reshape(-1, len(names)).T
+    table = {name: nullable(column) for name, column in zip(names, values, strict=True)}
+    work.keep("stream_time", pa.table(table))

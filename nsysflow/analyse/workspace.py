@@ -70,6 +70,11 @@ class Workspace:
         query = sqlfile.load(folder, stem)
         return self._connection.sql(query.text, params=_used(query, params)).to_arrow_table()
 
+    def columns(self, stem: str, *names: str) -> pa.Table:
+        """Return some columns of a stage; only they are read."""
+        query = sqlfile.load("stages", stem)
+        return self._connection.sql(query.text).select(*names).to_arrow_table()
+
     def kept(self, stem: str) -> pa.Table:
         """Return the rows of a stage that was computed before, in its order."""
         return self._connection.sql(f'FROM "{stem}"').to_arrow_table()
