@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.windows import Window
 from nsysflow.analyse.workspace import Row, Workspace
@@ -51,10 +53,14 @@ class Lines:
 
 @dataclass
 class Found:
-    """What runs in the windows shown: streams by id and launching threads by launches."""
+    """What runs in the windows shown: streams by id and launching threads by launches.
+
+    ``spans`` holds, per window, the time from the first launch or instant to the last.
+    """
 
     streams: dict[Key, Row] = field(default_factory=dict)
     threads: dict[int, Row] = field(default_factory=dict)
+    spans: list[tuple[int, int]] = field(default_factory=list)
     window_ns: int = 0
 
     def look(self, work: Workspace, window: Window) -> None:
@@ -69,7 +75,11 @@ class Found:
             mine["comm_ns"] += row["comm_ns"]
             if row["comm_ns"]:
                 mine["collectives"].add(row["collective"])
-        for row in work.rows("timeline_launcher", "stages"):
+        launchers = work.rows("timeline_launcher", "stages")
+        first = min([window.start_ns, *(row["first_ns"] for row in launchers)])
+        last = max([window.end_ns, *(row["last_ns"] for row in launchers)])
+        self.spans.append((first, last))
+        for row in launchers:
             seen = self.threads.setdefault(row["thread"], dict(row, launches=0))
             seen["launches"] += row["launches"]
             seen["first_ns"] = min(seen["first_ns"], row["first_ns"])
@@ -90,7 +100,10 @@ def put_rows(
     threads = sorted(found.threads.values(), key=lambda row: (-row["launches"], row["thread"]))
     main = _main_thread(threads, facts)
     threads.sort(key=lambda row: row["thread"] != main)
-    _put_ranges(work, facts, windows, threads, main)
+    asked = dict.fromkeys([*(row["thread"] for row in threads), main])
+    work.put("timeline_thread", [{"thread": thread} for thread in asked], {"thread": "int64"})
+    _put_near(work, found.spans)
+    _put_ranges(work, facts, windows)
     annotated = work.rows("timeline_depth", "stages")
     depths = sorted({row["depth"] for row in annotated})
     host = _host_lines(threads[:MOST_THREADS], annotated)
@@ -123,24 +136,31 @@ def _main_thread(threads: Sequence[Row], facts: Facts) -> int:
     return next(iter(first or [row["thread"] for row in threads]), NO_THREAD)
 
 
-def _put_ranges(
-    work: Workspace, facts: Facts, windows: Sequence[Window], threads: Sequence[Row], main: int
-) -> None:
-    asked = dict.fromkeys([*(row["thread"] for row in threads), main])
+def _put_near(work: Workspace, spans: Sequence[tuple[int, int]]) -> None:
+    """Make ``timeline_near``: the ranges that reach into some of the spans, each once."""
+    apart: list[tuple[int, int]] = []
+    for first, last in sorted(spans):
+        if apart and first <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(last, apart[-1][1]))
+        else:
+            apart.append((first, last))
+    # What reaches into an earlier span too began before that ended.
+    ends = [None, *(last for _, last in apart[:-1])]
+    near = [
+        work.arrow("timeline_near", first_ns=first, last_ns=last, after_ns=after)
+        for (first, last), after in zip(apart, ends, strict=True)
+    ]
+    work.keep("timeline_near", pa.concat_tables(near))
+
+
+def _put_ranges(work: Workspace, facts: Facts, windows: Sequence[Window]) -> None:
     host = [
         {"start_ns": w.host_start_ns, "end_ns": w.host_end_ns}
         for w in windows
         if w.host_start_ns is not None and w.host_end_ns is not None
     ]
     work.put("timeline_host", host, {"start_ns": "int64", "end_ns": "int64"})
-    work.put("timeline_thread", [{"thread": thread} for thread in asked], {"thread": "int64"})
-    work.table(
-        "timeline_range",
-        first_ns=min([row["first_ns"] for row in threads] + [w.start_ns for w in windows]),
-        last_ns=max([row["last_ns"] for row in threads] + [w.end_ns for w in windows]),
-        source=facts.steps.source,
-        series=facts.steps.pattern,
-    )
+    work.table("timeline_range", source=facts.steps.source, series=facts.steps.pattern)
 
 
 def _streams(found: Found, room: int) -> tuple[list[Key], list[Key]]:

@@ -2,10 +2,8 @@
 --
 -- Question: which parts of the program was the host in?
 -- Grain:    one row per closed range of depth 1 or 2
--- Needs:    nvtx, nvtx_domain, timeline_thread, timeline_host, step_text
+-- Needs:    timeline_near, nvtx_domain, timeline_host, step_text
 -- Params:
---   $first_ns BIGINT   first instant of interest on the host
---   $last_ns  BIGINT   last instant of interest
 --   $source   VARCHAR  source of the steps
 --   $series   VARCHAR  their pattern
 -- Columns:
@@ -40,17 +38,10 @@ _closed AS (
         n.start_ns,
         n.end_ns,
         NOT coalesce(n.framework, FALSE) AND l.domain IS NULL AS own
-    FROM nvtx AS n
+    FROM timeline_near AS n
     LEFT JOIN _library AS l ON n.process = l.process AND coalesce(n.domain, 0) = l.domain
-    SEMI JOIN timeline_thread AS t ON n.thread = t.thread
     ANTI JOIN _step AS s ON n.name_id = s.name_id
     ANTI JOIN timeline_host AS h ON n.start_ns <= h.start_ns AND n.end_ns >= h.end_ns
-    WHERE
-        n.start_ns <= $last_ns
-        AND n.end_ns > $first_ns
-        AND n.end_ns > n.start_ns
-        AND n.kind <> 'mark'
-        AND (n.end_thread IS NULL OR n.end_thread = n.thread)
 ),
 
 _range AS (
