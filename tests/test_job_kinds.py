@@ -172,7 +172,7 @@ def test_the_layout_goes_before_names_and_names_before_traffic(tmp_path: Path) -
     assert told["collectives"]["layout"] is None
     misfit = job_of(folder, tmp_path / "misfit", Settings(job={"tp": 8})).result
     assert known(misfit) == known(plain)
-    table = communicators(misfit["collectives"], 40)
+    table = communicators(misfit["collectives"], 40, {})
     assert table is not None
     assert "tp = 8" in (table.note or "")
     assert "does not fit 2 ranks" in (table.note or "")

@@ -140,7 +140,7 @@ def check_idle(document: Document, shown: list[Drawn]) -> None:
 
 def test_the_random_traces_do_merge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timeline_marks, "UNITS", 9)
-    export, _ = random_run(2)
+    export, _ = random_run(8)
     shown = [d for document in analysed(export, tmp_path).values() for d in drawn_steps(document)]
     assert sum(drawn.merged for drawn in shown) > 20
 

@@ -19,7 +19,7 @@ ANALYSIS = Analysis(
     title="Copies and sets",
     question="what moves between host and device, and what of it does the GPU wait for?",
     why="A copy that nothing hides stops the step; a pageable one stops the host too.",
-    do="Pin input buffers and copy the next batch with non_blocking=True during the step.",
+    do="Pin input buffers and copy the next batch with `non_blocking=True` during the step.",
     misleads="Work is summed durations; exposed time is what counts.",
     judge=judge,
     queries=("memory",),

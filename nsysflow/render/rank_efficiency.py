@@ -12,6 +12,8 @@ from nsysflow.render.tables import Column, Table, build, rest_note
 from nsysflow.render.words import plain
 
 CHAINS_NAMED = 3
+# Each takes a kilobyte of the page, and below these nothing is to be gained.
+MOST_SHAPES = 20
 
 
 def efficiency(document: Document, window: Window, limit: int) -> Table | None:
@@ -25,7 +27,7 @@ def efficiency(document: Document, window: Window, limit: int) -> Table | None:
             "class": class_word(row["class"]),
             "limiter": plain(row["limiter"]) if row["limiter"] else None,
         }
-        for row in items(found)[:limit]
+        for row in items(found)[: min(limit, MOST_SHAPES)]
     ]
     return build(
         "t-efficiency",
@@ -77,8 +79,7 @@ def _chains(chains: Mapping[str, Any], window: Window) -> str:
         return "No two kernels that only move bytes run one after another."
     named = "; ".join(
         f"{units.decimal(row['count'] / window.n)} × {row['length']} from "
-        f"{units.shorten(units.clean(row['first']), 48)} to "
-        f"{units.shorten(units.clean(row['last']), 48)}, "
+        f"{_named(row['first'])} to {_named(row['last'])}, "
         f"{units.duration(round(row['work_ns'] / window.n))}"
         for row in chains["items"][:CHAINS_NAMED]
     )
@@ -89,6 +90,11 @@ def _chains(chains: Mapping[str, Any], window: Window) -> str:
         f"{units.decimal(chains['kernels'] / chains['count'])} kernels in a run; the costliest: "
         f"{named}."
     )
+
+
+def _named(name: str) -> str:
+    text = units.shorten(units.clean(name), 48).replace("`", "'")
+    return f"`{text}`"
 
 
 def _rate(found: Mapping[str, Any]) -> str:

@@ -11,6 +11,9 @@ from nsysflow.render.tables import Cell, Column, Table, build, rest_note
 from nsysflow.render.timeline import Places
 from nsysflow.render.words import MEMORY_KIND, cause, plain
 
+# Paths are long texts: all that the document lists would be a sixth of the page.
+MOST_PATHS = 120
+
 
 def syncs(document: Document, window: Window, limit: int) -> Table | None:
     """Return blocking calls with the idle time they cause."""
@@ -169,7 +172,7 @@ def nvtx(document: Document, limit: int) -> Table | None:
     found = section(document, "nvtx")
     if state(found):
         return None
-    rows = items(found)[:limit]
+    rows = items(found)[: min(limit, MOST_PATHS)]
     return build(
         "t-nvtx",
         "NVTX ranges",
