@@ -46,6 +46,11 @@ addEventListener("hashchange", openTarget);
 /* the same link again changes no hash, yet what it opens may have been closed meanwhile */
 D.addEventListener("click", (e) => { const a = e.target.closest("a[href^='#']"); if (a && a.getAttribute("href") === location.hash) openTarget(); });
 openTarget();
+/* a row that is clicked is what the address points to */
+D.addEventListener("click", (e) => {
+  const row = e.target.closest("table.dt tbody tr[id]");
+  if (row && !e.target.closest("a, button")) history.replaceState(null, "", "#" + encodeURIComponent(row.id));
+});
 
 /* terms show their glossary entry */
 let tip;

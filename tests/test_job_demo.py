@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -10,6 +10,9 @@ from nsysflow.demo import make_run
 from nsysflow.demo.plan import Plan
 from tests.support.job_run import Job, job_of
 from tests.support.schemas import check
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.slow
 
@@ -22,6 +25,7 @@ PLANS: dict[str, dict[str, Any]] = {
     "drifting clocks": {"late": "compute", "data_parallel": "ddp", "drift_ppb": 4_000},
     "rotating": {"late": "rotating", "data_parallel": "ddp", "steps": 9},
 }
+BASE = {"ranks": 4, "steps": 6, "kernels": 2_500, "stall_every": 0, "drift_ppb": 0}
 CAUSE = {"compute": "slow compute", "data": "data", "host": "host"}
 # No run here lasts longer.
 LASTS_S = 1
@@ -33,8 +37,7 @@ def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[dict[str, Any], Job]:
     folder = tmp_path_factory.mktemp("demo")
-    base = {"ranks": 4, "steps": 6, "kernels": 2_500, "stall_every": 0, "drift_ppb": 0}
-    truth = make_run(folder / "run", Plan(**(base | PLANS[request.param])))
+    truth = make_run(folder / "run", Plan(**(BASE | PLANS[request.param])))
     return truth, job_of(folder / "run", folder)
 
 
@@ -101,3 +104,24 @@ def test_the_walk_holds_the_planted_delay(made: tuple[dict[str, Any], Job]) -> N
     found = sum(i["ns"] for i in job.result["walk"]["items"] if i["cause"] == "data_loading")
     assert found == pytest.approx(planted["extra_ns_per_step"], rel=0.05)
     assert found >= planted["extra_ns_per_step"]
+
+
+def test_the_bound_is_what_the_job_gains_without_the_delay(
+    made: tuple[dict[str, Any], Job],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+) -> None:
+    """The same job is run again with nobody late: no bound may promise less than that gains."""
+    truth, job = made
+    planted = truth["straggler"]
+    if not planted:
+        pytest.skip("no rank is late in every step")
+    plan = BASE | PLANS[request.node.callspec.params["made"]] | {"late": "none"}
+    again = make_run(tmp_path / "run", Plan(**plan))
+    gain = truth["totals"]["period_ns"] - again["totals"]["period_ns"]
+    (late,) = (i for i in job.result["stragglers"]["items"] if i["verdict"] == "straggler")
+    assert gain > 0
+    assert late["gain_bound_ns_per_step"] >= 0.99 * gain
+    # Where every kernel is slower the ranks that come last without it are others in each step.
+    loose = 0.15 if planted["cause"] == "compute" else 0.05
+    assert late["gain_bound_ns_per_step"] == pytest.approx(gain, rel=loose, abs=20_000)

@@ -196,7 +196,7 @@ def _section(work: Workspace, analysis: Analysis, known: Known, params: dict[str
         return analysis.section(rows, known)
     except Exception as error:  # noqa: BLE001 - one failed question must not cost the others
         reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
-        return {"status": "error", "reason": reason, "total": 0, "shown": 0, "items": [], "top": []}
+        return {"status": "error", "reason": reason}
 
 
 def _params(lane: Lane, facts: Facts) -> dict[str, Any]:

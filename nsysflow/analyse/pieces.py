@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -114,7 +115,7 @@ def _keep_pieces(work: Workspace, facts: Facts) -> None:
     parts = np.zeros((len(PARTS), len(kept)), np.int64)
     for place, bucket in enumerate(_PLAIN):
         parts[place] = level1[bucket].to_numpy()[kept]
-    for cause, idle in _idle(work).items():
+    for cause, idle in _idle(work):
         cover = Coverage.of(idle.start, idle.end)
         parts[PARTS.index(("idle", cause))] = cover.between(start, end)
     _check(work, facts, parts, level1["exposed_comm"].to_numpy()[kept])
@@ -139,28 +140,28 @@ def _named(code: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
     return {name: pa.array(texts).take(pa.array(code)) for name, texts in names.items()}
 
 
-def _idle(work: Workspace) -> dict[str, Spans]:
-    """Return the idle stretches of the kept steps by cause."""
-    claim = work.kept("host_claim")
-    start, end = claim["start_ns"].to_numpy(), claim["end_ns"].to_numpy()
-    place = claim["place"].to_numpy()
-    found = {
-        cause: _sorted(start[place == k], end[place == k]) for k, cause in enumerate(HOST_CAUSES)
-    }
-    in_call = claim["in_call"].to_numpy()
+def _idle(work: Workspace) -> Iterator[tuple[str, Spans]]:
+    """Yield each cause with the idle stretches of the kept steps under it."""
+    claim = work.kept("host_claim", "start_ns", "end_ns", "place", "in_call")
+    start, end, place, in_call = (column.to_numpy() for column in claim.columns)
+    for k, cause in enumerate(HOST_CAUSES):
+        yield cause, _sorted(start[place == k], end[place == k])
     claimed = _sorted(start[in_call], end[in_call])
+    del claim, start, end, place, in_call
     part = work.arrow("idle_part")
-    start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
     named = part["cause"].combine_chunks().dictionary_encode()
+    start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
+    del part
     code = named.indices.to_numpy()
     for k, cause in enumerate(named.dictionary.to_pylist()):
-        found[cause] = minus(_sorted(start[code == k], end[code == k]), claimed)
-    return found
+        yield cause, minus(_sorted(start[code == k], end[code == k]), claimed)
 
 
 def _sorted(start: Ints, end: Ints) -> Spans:
-    order = np.argsort(start, kind="stable")
-    return Spans(start[order], end[order], np.zeros(len(order), np.int64))
+    if (start[1:] < start[:-1]).any():
+        order = np.argsort(start, kind="stable")
+        start, end = start[order], end[order]
+    return Spans(start, end, np.zeros(len(start), np.int64))
 
 
 def _check(work: Workspace, facts: Facts, parts: Ints, exposed: Ints) -> None:

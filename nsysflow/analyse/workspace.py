@@ -75,9 +75,10 @@ class Workspace:
         query = sqlfile.load("stages", stem)
         return self._connection.sql(query.text).select(*names).to_arrow_table()
 
-    def kept(self, stem: str) -> pa.Table:
-        """Return the rows of a stage that was computed before, in its order."""
-        return self._connection.sql(f'FROM "{stem}"').to_arrow_table()
+    def kept(self, stem: str, *names: str) -> pa.Table:
+        """Return the rows of a stage that was computed before, in its order; or some columns."""
+        rows = self._connection.sql(f'FROM "{stem}"')
+        return (rows.select(*names) if names else rows).to_arrow_table()
 
     def batches(self, stem: str, **params: object) -> pa.RecordBatchReader:
         """Run a stage and stream its columns, some hundred thousand rows at a time."""

@@ -59,10 +59,10 @@ class Analysis:
 
 
 def not_recorded(table: str, capture: str | None) -> Section:
-    """Return the section of something the capture does not hold; lists stay readable as empty."""
+    """Return the section of something the capture does not hold."""
     advice = f"; capture with {capture}" if capture else ""
     reason = f"this capture has no {table} table{advice}"
-    return {"status": "not_recorded", "reason": reason, "total": 0, "shown": 0, "items": []}
+    return {"status": "not_recorded", "reason": reason}
 
 
 def listed(items: Sequence[Row], total: int) -> Section:

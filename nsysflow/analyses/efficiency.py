@@ -132,6 +132,4 @@ ANALYSIS = Analysis(
     "kernels break the count of waves, and low occupancy is normal in tensor kernels.",
     judge=judge,
     queries=("gpu_limits", "kernel_shapes", "small_kernels", "kernel_chains"),
-    tables=("CUPTI_ACTIVITY_KIND_KERNEL",),
-    capture="--trace=cuda --cuda-graph-trace=node",
 )

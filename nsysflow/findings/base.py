@@ -112,6 +112,10 @@ class Lane:
         """Return the rows of a list section; none if it was not recorded."""
         return self.document[name].get("items") or ()
 
+    def top(self, name: str) -> Sequence[Mapping[str, Any]]:
+        """Return the largest of a section that lists only those; none if it was not recorded."""
+        return self.document[name].get("top") or ()
+
     def per_step(self, total_ns: int) -> str:
         """Write a total of the kept steps as time per step."""
         return time_text(mean_ns(total_ns, self.kept) or 0)

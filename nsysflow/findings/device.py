@@ -26,7 +26,7 @@ def _queued(lane: Lane, cause: str, table: str, flag: str) -> Answer:
     if not total and lane.idle["queued_unexplained"] and lane.lacks(table):
         reason = f"queued kernels did not begin, and the capture has no {table} table to tell why"
         return unavailable(reason, flag)
-    gaps = [gap for gap in lane.section("gaps")["top"] if gap["cause"] == cause]
+    gaps = [gap for gap in lane.top("gaps") if gap["cause"] == cause]
     return Answer(total, tuple(gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
 

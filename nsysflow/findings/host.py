@@ -77,7 +77,7 @@ def _cause(*causes: str, needs: str | None = None, flag: str = "") -> Callable[[
         total = sum(lane.idle[cause] for cause in causes)
         if not total and needs is not None and lane.lacks(needs):
             return unavailable(f"the capture has no {code(needs)} table to tell it from", flag)
-        gaps = [gap for gap in lane.section("gaps")["top"] if gap["cause"] in causes]
+        gaps = [gap for gap in lane.top("gaps") if gap["cause"] in causes]
         return Answer(total, tuple(gap_text(gap) for gap in gaps[:MOST_EVIDENCE]))
 
     return answer

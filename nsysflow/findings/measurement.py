@@ -15,7 +15,7 @@ NOTABLE = 0.02
 
 def _unattributed(lane: Lane) -> Answer:
     total = lane.idle["idle_unattributed"]
-    gaps = [g for g in lane.section("gaps")["top"] if g["cause"] == "idle_unattributed"]
+    gaps = [g for g in lane.top("gaps") if g["cause"] == "idle_unattributed"]
     missing = [flag for table, flag in WIDER.items() if lane.lacks(table)]
     examples = tuple(
         {

@@ -109,7 +109,7 @@ def _recompute(lane: Lane) -> Answer:
 
 def _memory(lane: Lane) -> str:
     section = lane.section("gpu_memory")
-    peak, total = section["peak_bytes"], section["total_bytes"]
+    peak, total = section.get("peak_bytes"), section.get("total_bytes")
     if peak is None or total is None:
         return "Needs GPU memory; how much is free was not recorded (--cuda-memory-usage=true)."
     return f"Needs GPU memory: the peak was {bytes_text(peak)} of {bytes_text(total)}."
@@ -158,7 +158,7 @@ def _wave_tail(lane: Lane) -> Answer:
 def _off_tensor_cores(lane: Lane) -> Answer:
     rows = [
         row
-        for row in lane.section("kernels")["top"]
+        for row in lane.top("kernels")
         if row["class"] in TENSOR_CLASSES and row["tensor_core"] == "no"
     ]
     total = sum(row["work_ns"] for row in rows)

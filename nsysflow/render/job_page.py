@@ -118,7 +118,8 @@ def _verdict(result: Document, *, stepped: bool) -> str:
         return "This folder holds several jobs; each rank page stands on its own."
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
-        return _walk_verdict(walk, _straggler(result))
+        said = _walk_verdict(walk, _straggler(result))
+        return said if stepped else f"{said} No steps were found: this is the whole capture."
     said = verdict.losses(_sum_buckets(ranks), "each step" if stepped else "the capture")
     if len(ranks) == 1:
         return said
