@@ -46,9 +46,21 @@ def intervals(study: Study, common: Common, suspect: Suspect) -> Intervals:
         place = {int(i): k for k, i in enumerate(study.found.instance[mine].tolist())}
         at = np.array([place.get(int(i), NONE) for i in instance[last]], np.int64)
         known = (at != NONE) & (before[at] != NONE)
-        begin[lane] = np.where(known, ops["end_ns"][before[at]], NEVER)
         end[lane] = np.where(known, ops["start_ns"][mine[at]], NEVER)
+        begin[lane] = _apart(np.where(known, ops["end_ns"][before[at]], NEVER), end[lane])
     return Intervals(begin, end)
+
+
+def _apart(begin: Ints, end: Ints) -> Ints:
+    """Begin each interval no sooner than those before it ended, or their time would count twice.
+
+    On several streams the collective before may end while yet another interval is under way.
+    """
+    order = np.argsort(end, kind="stable")
+    reached = np.maximum.accumulate(end[order])
+    cut = begin.copy()
+    cut[order[1:]] = np.maximum(begin[order[1:]], reached[:-1])
+    return np.where(begin == NEVER, NEVER, cut)
 
 
 def _last(study: Study, common: Common, suspect: Suspect, rows: Ints) -> Ints:

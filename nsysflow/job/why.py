@@ -37,15 +37,14 @@ def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, lis
     mine = since(study, suspect.lane, found)
     theirs = [since(study, lane, found) for lane in peers]
     largest, excess = _excess(mine, theirs, len(suspect.steps))
-    where = "since the collective before"
+    early: int | None = excess
     if excess <= NOTABLE * suspect.median_late_ns:
         mine, theirs = _whole(study, common, suspect, peers)
         largest, excess = _excess(mine, theirs, len(suspect.steps))
-        where = "in whole steps"
+        early = None
     if excess <= NOTABLE * suspect.median_late_ns:
         return None, ["no cause takes notably longer than on its peers"]
-    more = time_text(excess)
-    text = f"{_words(largest)} takes {more} more per step than on its peers {where}"
+    text = _told(study, common, suspect, peers, (largest, early, excess))
     if largest == "compute":
         lane, others = study.lanes[suspect.lane], [study.lanes[k] for k in peers]
         cause, evidence = _compute(lane, others)
@@ -55,6 +54,31 @@ def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, lis
     if largest in (ELSEWHERE, "transfer"):
         return "comm on another communicator", [text]
     return ("data" if largest in DATA else "host"), [text]
+
+
+def _told(
+    study: Study,
+    common: Common,
+    suspect: Suspect,
+    peers: Sequence[int],
+    found: tuple[str, int | None, int],
+) -> str:
+    """Say how much more of a cause there is in a step, and how much before it comes last.
+
+    Peers go on computing while they wait in the collective, so what lies before a late arrival is
+    more than what the whole step has more.
+    """
+    name, early, excess = found
+    if early is None:
+        return f"{_words(name)} takes {time_text(excess)} more per step than on its peers"
+    mine, theirs = _whole(study, common, suspect, peers)
+    others = median_ns([each.get(name, 0) for each in theirs]) or 0
+    whole = (mine.get(name, 0) - others) // len(suspect.steps)
+    longer = f"{time_text(whole)} more" if whole > 0 else "no more time"
+    return (
+        f"{_words(name)} takes {longer} per step than on its peers, and {time_text(early)} more "
+        "before the rank comes last, since the collective before"
+    )
 
 
 def _whole(

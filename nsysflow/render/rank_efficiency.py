@@ -29,28 +29,42 @@ def efficiency(document: Document, window: Window, limit: int) -> Table | None:
         }
         for row in items(found)[: min(limit, MOST_SHAPES)]
     ]
+    note = "Kernels above 1 % of the window, by launch shape. "
+    columns = [
+        Column("short_name", "Kernel", "name"),
+        Column("class", "Class", "mark", wide=True),
+        Column("grid", "Blocks", "count", wide=True),
+        Column("work_ns", f"Work per {window.unit}", "ns", per=window.n),
+    ]
+    # Columns of which nothing can be told are left out; the reason stands below the table.
+    if found["limits_reason"] is None:
+        columns += _fit(window)
+        note += (
+            "Waves are told where blocks outnumber what fits at once and are no whole multiple "
+            "of the SMs. "
+        )
+    uneven = "Uneven over steps"
+    columns.append(Column("variation_frac", uneven, "share", null="not told", wide=True))
+    if any(row["hint"] for row in rows):
+        columns.append(Column("hint", "Hint", "long", null="none", quiet=True))
     return build(
         "t-efficiency",
         "How kernels fill the GPU",
-        (
-            Column("short_name", "Kernel", "name"),
-            Column("class", "Class", "mark", wide=True),
-            Column("grid", "Blocks", "count", wide=True),
-            Column("work_ns", f"Work per {window.unit}", "ns", per=window.n),
-            Column("waves", "Waves", "decimal", null="not told"),
-            Column("tail_frac", "In use over its waves", "share", null="not told"),
-            Column("lost_ns", "Lost, at most", "ns", per=window.n, null="not told"),
-            Column("sm_frac", "SMs with a block", "share", null="not told", wide=True),
-            Column("occupancy_frac", "Occupancy", "share", null="not told", wide=True),
-            Column("limiter", "Held by", null="not told", wide=True),
-            Column("variation_frac", "Uneven over steps", "share", null="not told", wide=True),
-            Column("hint", "Hint", "long", null="none", quiet=True),
-        ),
+        tuple(columns),
         rows,
-        note="Kernels above 1 % of the window, by launch shape. Waves are told where blocks "
-        "outnumber what fits at once and are no whole multiple of the SMs. "
-        f"{rest_note(len(rows), found['total'], 'shape')}",
+        note=note + rest_note(len(rows), found["total"], "shape"),
     )
+
+
+def _fit(window: Window) -> list[Column]:
+    return [
+        Column("waves", "Waves", "decimal", null="not told"),
+        Column("tail_frac", "In use over its waves", "share", null="not told"),
+        Column("lost_ns", "Lost, at most", "ns", per=window.n, null="not told"),
+        Column("sm_frac", "SMs with a block", "share", null="not told", wide=True),
+        Column("occupancy_frac", "Occupancy", "share", null="not told", wide=True),
+        Column("limiter", "Held by", null="not told", wide=True),
+    ]
 
 
 def notes(document: Document, window: Window) -> list[str]:
