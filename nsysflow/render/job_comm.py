@@ -50,6 +50,9 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
                 "link": _LINK.get(str(group.get("link"))),
             }
         )
+    # Where no link is told the note says why, and the column would only take room.
+    told = any(row["link"] for row in rows)
+    link = (Column("link", "Link", null="not told", wide=True),) if told else ()
     return build(
         "t-communicators",
         "Largest communicators",
@@ -62,7 +65,7 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
             Column("wait_ns", "Wait", "ns", null="not split"),
             Column("transfer_ns", "Transfer", "ns", null="not split"),
             Column("speed", "Bus bandwidth", null="not known", wide=True),
-            Column("link", "Link", null="not told", wide=True),
+            *link,
             Column("late", "Most often last", null="cannot tell", wide=True),
             Column("late_ns", "Latest, median", "ns", null="cannot tell", wide=True),
         ),
