@@ -15,6 +15,8 @@ from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
 
 _WALK_RANKS = 3
+# Of a kernel name in a sentence.
+_NAME = 80
 _INPUT = (
     Column("file", "File", "name"),
     Column("status", "State"),
@@ -188,9 +190,16 @@ def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]
     ]
 
 
-def _evidence(value: object) -> str:
+def _evidence(value: object) -> list[str]:
     parts = value if isinstance(value, list) else [value] if value else []
-    return units.clean(units.shorten("; ".join(str(part) for part in parts)))
+    return [units.clean(_shortened(str(part))) for part in parts]
+
+
+def _shortened(text: str) -> str:
+    """Cut the names in a text, which stand between backquotes, and never the words about them."""
+    parts = text.split("`")
+    parts[1::2] = [units.shorten(name, _NAME) for name in parts[1::2]]
+    return units.shorten("`".join(parts))
 
 
 def inputs(result: Document, limit: int) -> Table:
