@@ -80,7 +80,10 @@ def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) ->
     # Levels stand for time above a step: lateness is laid on top of one.
     series = [(name, [step_ns + ns for ns in times]) for name, times in rows]
     shown, group = _grouped(series)
-    note = f"Each cell the largest lateness of one {group} in one step; the darker (by night the brighter), the later."
+    note = (
+        f"Each cell the largest lateness of one {group} in one step; "
+        "the darker (by night the brighter), the later."
+    )
     drawn = _map(shown, len(late["steps"]), step_ns, note)
     first = ("heat0", f"up to {units.duration(round(step_ns * LEVELS[0]))}")
     more = [
