@@ -263,6 +263,16 @@ def _question(
     )
 
 
+def _others(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say what became of the other questions of a category of which one could not be looked at."""
+    blind = sum(row["status"] in ("error", "unavailable") for row in rows) - 1
+    calm = sum(row["status"] == "ok" for row in rows)
+    parts = [f"{units.some(calm, 'other question')} found nothing"] if calm else []
+    if blind:
+        parts.append(f"{blind} more could not be looked at")
+    return f" {'; '.join(parts)}." if parts else ""
+
+
 def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str | None, str]:
     """Return the chip and the words for the findings of a category that are not cards."""
     rest = [row for row in rows if row["status"] != "opportunity"]
@@ -274,5 +284,6 @@ def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str 
                 # Why it would cost time is no news where nothing was found.
                 told = status != "ok" and row["why"]
                 detail = f"{row['title']}. {row['why']}" if told else row["title"]
-                return chip, f"{lead}{units.clean(units.shorten(detail))}"
+                others = _others(rest) if chip else ""
+                return chip, f"{lead}{units.clean(units.shorten(detail))}{others}"
     return (None, "") if has_cards else ("not asked", "no question of this kind")
