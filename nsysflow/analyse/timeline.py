@@ -26,7 +26,7 @@ MOST_ASKED = 4
 # With fewer left, no further step is tried.
 LEAST_MARKS = 1_000
 # A further step is cut into at least so many bins; with fewer it says too little.
-FEWEST_BINS = 275
+FEWEST_BINS = 80
 MOST_NAMES = 2_000
 MOST_TEXT = 160
 # Of a share.
@@ -86,10 +86,14 @@ def _draw(work: Workspace, shown: Shown, main: int, asked: int) -> tuple[list[Dr
         elif left < LEAST_MARKS:
             break
         else:
-            # The last steps to be asked for get what the others leave.
-            sharing = max(1, shown.sharing + 1 - place)
+            # The last steps to be asked for get what the others leave, which is not nothing if the
+            # others can do with less.
+            fair = left // max(1, shown.sharing + 1 - place)
+            spared = fair - LEAST_MARKS * (len(shown.windows) - place - 1)
             widest = window.length_ns // FEWEST_BINS
-            made = draw_step(work, window, main, left // sharing, widest)
+            made = draw_step(work, window, main, max(spared, LEAST_MARKS), widest)
+            if made is None and spared < fair:
+                made = draw_step(work, window, main, fair, widest)
         if made is None:
             # Those after it matter less; were one to fit, the choice would look arbitrary.
             break
