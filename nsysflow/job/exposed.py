@@ -42,39 +42,26 @@ def cut(exposed: Exposed, until: Ints, bubble: Flags) -> tuple[Exposed, Ints]:
     """Cut every stretch at the end of its op's waiting; return the parts and what each is.
 
     Args:
-        exposed: stretches of one lane.
+        exposed: stretches of one lane, by time and apart.
         until: per op, the end of its waiting; NEVER where it could not be split.
         bubble: per op, whether its waiting is the pipeline's.
     """
     split = until[exposed.op]
     known = split != NEVER
     middle = np.clip(np.where(known, split, exposed.start), exposed.start, exposed.end)
-    is_wait = np.concatenate([np.ones(len(middle), np.bool_), np.zeros(len(middle), np.bool_)])
-    both = Exposed(
-        np.concatenate([exposed.op, exposed.op]),
-        np.concatenate([exposed.step, exposed.step]),
-        np.concatenate([exposed.start, middle]),
-        np.concatenate([middle, exposed.end]),
-        np.concatenate([exposed.gated, exposed.gated]),
-        np.concatenate([exposed.whole_ns, exposed.whole_ns]),
-    )
-    late = np.where(both.gated, 0, 1)
-    part = np.where(is_wait, PART["wait_gated"], PART["transfer_gated"]) + late
-    part = np.where(
-        known[np.arange(len(part)) % max(1, len(middle))], part, PART["unsplit_gated"] + late
-    )
-    part = np.where(is_wait & bubble[both.op], PART["pipeline_bubble"], part)
-    some = np.flatnonzero(both.end > both.start)
-    some = some[np.argsort(both.start[some], kind="stable")]
+    # Stretches are apart, so that each one's two parts side by side are in the order of time.
+    start = np.stack([exposed.start, middle], axis=1).reshape(-1)
+    end = np.stack([middle, exposed.end], axis=1).reshape(-1)
+    some = np.flatnonzero(end > start)
+    of, is_wait = some // 2, some % 2 == 0
+    op = exposed.op[of]
+    part = np.where(is_wait, PART["wait_gated"], PART["transfer_gated"])
+    part = np.where(known[of], part, PART["unsplit_gated"]) + ~exposed.gated[of]
+    part = np.where(is_wait & bubble[op], PART["pipeline_bubble"], part)
     taken = Exposed(
-        op=both.op[some],
-        step=both.step[some],
-        start=both.start[some],
-        end=both.end[some],
-        gated=both.gated[some],
-        whole_ns=both.whole_ns[some],
+        op, exposed.step[of], start[some], end[some], exposed.gated[of], exposed.whole_ns[of]
     )
-    return taken, part[some].astype(np.int64)
+    return taken, part
 
 
 def sums(parts: Exposed, part: Ints) -> dict[str, int]:

@@ -8,10 +8,10 @@ import numpy as np
 
 from nsysflow.job.exposed import PART
 from nsysflow.job.lanes import NEVER, NONE, Ints
+from nsysflow.job.pieces import read_pieces
 from nsysflow.job.steps import Common, Vector, piece_name
 from nsysflow.job.stragglers import Suspect
 from nsysflow.job.study import Study
-from nsysflow.job.table import read_table
 
 # Exposed communication of other communicators that stands in such an interval.
 ELSEWHERE = "communication elsewhere"
@@ -77,21 +77,14 @@ def since(study: Study, lane: int, found: Intervals) -> Vector:
     begin, end = found.begin[lane], found.end[lane]
     some = (begin != NEVER) & (end > begin)
     begin, end = begin[some], end[some]
-    table = read_table(study.lanes[lane].folder / "lane_piece.parquet", ("bucket", "cause"))
-    start, ns = table["start_ns"].to_numpy(), table["ns"].to_numpy()
+    pieces = read_pieces(study.lanes[lane].folder)
     # Both ends are edges of collectives, at which pieces are cut.
-    first, last = (np.searchsorted(start, edge, side="left") for edge in (begin, end))
-    names = [
-        cause or piece_name(bucket)
-        for bucket, cause in zip(
-            table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True
-        )
-    ]
+    first, last = (np.searchsorted(pieces.start, edge, side="left") for edge in (begin, end))
     vector: Vector = {}
-    named = np.array(names, dtype=object)
-    for name in sorted(set(names)):
-        total = np.append(0, np.cumsum(np.where(named == name, ns, 0)))
-        vector[name] = int((total[last] - total[first]).sum())
+    for number, (bucket, cause) in enumerate(pieces.parts):
+        total = np.append(0, np.cumsum(np.where(pieces.part == number, pieces.ns, 0)))
+        name = cause or piece_name(bucket)
+        vector[name] = vector.get(name, 0) + int((total[last] - total[first]).sum())
     vector[ELSEWHERE] = _elsewhere(study, lane, begin, end)
     return vector
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from nsysflow.job.exposed import PART, Exposed
 from nsysflow.job.lanes import NONE, Flags, Ints
+from nsysflow.job.pieces import Pieces, read_pieces
 from nsysflow.job.study import Study
-from nsysflow.job.table import read_table
 from nsysflow.model import EXPOSED_COMM_PARTS
 
 Charge = dict[tuple[int, str, str | None], int]
@@ -36,13 +36,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class _Pieces:
-    """A lane's time: pieces of other buckets, parts of exposed communication, jumps by time."""
+class _Time:
+    """A lane's time: ``plain`` pieces, parts of exposed communication, jumps by time."""
 
-    start: Ints
-    ns: Ints
-    key: Ints
-    keys: tuple[tuple[str, str | None], ...]
+    plain: Pieces
     exposed_start: Ints
     exposed_end: Ints
     part: Ints
@@ -62,14 +59,14 @@ class Walk:
 
 def walk(study: Study, runs: Sequence[Run]) -> Walk:
     """Walk all runs of steps."""
-    pieces = lru_cache(MOST_LANES_AT_HAND)(lambda lane: _read(study, lane))
+    time_of = lru_cache(MOST_LANES_AT_HAND)(lambda lane: _read(study, lane))
     charge: Charge = {}
     jumps = 0
     for run in runs:
         lane, time = _begin(study, run)
         jumped = False
         for _ in range(len(study.ops) + 1):
-            mine = pieces(lane)
+            mine = time_of(lane)
             floor = int(run.start[lane])
             place = int(np.searchsorted(mine.jump, time, side="left" if jumped else "right")) - 1
             if place < 0 or mine.jump[place] <= floor:
@@ -91,18 +88,11 @@ def _begin(study: Study, run: Run) -> tuple[int, int]:
     return lane, int(run.end[lane])
 
 
-def _read(study: Study, lane: int) -> _Pieces:
-    table = read_table(study.lanes[lane].folder / "lane_piece.parquet", ("bucket", "cause"))
-    names = list(zip(table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True))
-    keys = tuple(sorted(set(names), key=str))
-    number = {key: k for k, key in enumerate(keys)}
+def _read(study: Study, lane: int) -> _Time:
     parts, part = study.exposed(lane)
     jump, jump_op = _jumps(study, parts, part)
-    return _Pieces(
-        table["start_ns"].to_numpy(),
-        table["ns"].to_numpy(),
-        np.array([number[name] for name in names], np.int64),
-        keys,
+    return _Time(
+        read_pieces(study.lanes[lane].folder),
         parts.start,
         parts.end,
         part,
@@ -123,17 +113,18 @@ def _jumps(study: Study, parts: Exposed, part: Ints) -> tuple[Ints, Ints]:
     return parts.end[waits], study.waits.for_op[parts.op[waits]]
 
 
-def _charge(charge: Charge, lane: int, mine: _Pieces, low: int, high: int) -> None:
+def _charge(charge: Charge, lane: int, mine: _Time, low: int, high: int) -> None:
     """Charge the time of a lane in ``[low, high)``.
 
     Both are edges of pieces: the start of a collective or of the steps, or inside exposed time.
     """
-    first, last = np.searchsorted(mine.start, [low, high], side="left")
+    plain = mine.plain
+    first, last = np.searchsorted(plain.start, [low, high], side="left")
     some = slice(int(first), int(last))
-    sums = np.zeros(len(mine.keys), np.int64)
-    np.add.at(sums, mine.key[some], mine.ns[some])
+    sums = np.zeros(len(plain.parts), np.int64)
+    np.add.at(sums, plain.part[some], plain.ns[some])
     for number in np.flatnonzero(sums):
-        key = (lane, *mine.keys[number])
+        key = (lane, *plain.parts[number])
         charge[key] = charge.get(key, 0) + int(sums[number])
     first = np.searchsorted(mine.exposed_end, low, side="right")
     last = np.searchsorted(mine.exposed_start, high, side="left")
