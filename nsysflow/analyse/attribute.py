@@ -78,6 +78,13 @@ class Claims:
         self.shadow.append(np.full(len(spans), shadow))
 
 
+def attribute(work: Workspace, facts: Facts) -> Evidence:
+    """Make ``host_claim`` and return the evidence behind it."""
+    claiming = Attribution(work, facts)
+    claiming.run()
+    return claiming.evidence
+
+
 class Attribution:
     """The host-late parts of a lane's gaps, claimed cause by cause."""
 

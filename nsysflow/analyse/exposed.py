@@ -20,12 +20,19 @@ def hiding(ops: Ops, state: str) -> Coverage:
 
 
 def make_exposed(work: Workspace, facts: Facts, ops: Ops) -> None:
-    """Make ``exposed``, and ``island``: where communication is hidden, with a running length."""
-    cover = hiding(ops, "comm")
-    tables = [_owned(facts, ops, "comm", cover), _owned(facts, ops, "mem", hiding(ops, "mem"))]
+    """Make ``exposed``: what communication and copies of the kept windows are not hidden."""
+    tables = [_owned(facts, ops, state, hiding(ops, state)) for state in STATES]
     work.keep("exposed_span", pa.concat_tables(tables))
     work.table("exposed")
-    start, end = cover.stretches()
+
+
+def keep_islands(work: Workspace, ops: Ops, windows: Spans) -> None:
+    """Make ``island``: where communication is hidden in some windows, with a running length."""
+    start, end = hiding(ops, "comm").stretches()
+    stretches = Spans(start, end, np.arange(len(start)))
+    seen = np.zeros(len(start), np.bool_)
+    seen[overlaps(stretches, windows)[0]] = True
+    start, end = start[seen], end[seen]
     length = end - start
     work.keep(
         "island",

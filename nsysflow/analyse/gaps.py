@@ -10,13 +10,14 @@ import pyarrow as pa
 from nsysflow.analyse.coverage import Flags, Ints
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Spans, overlaps
-from nsysflow.analyse.ops import KINDS, NEVER, Ops, arrays, codes, column, columns, nullable
+from nsysflow.analyse.ops import KINDS, NEVER, Ops, arrays, column, columns, nullable
 from nsysflow.analyse.workspace import Workspace
 
 FAR = np.iinfo(np.int64).max
 NO_OP = -1
 # A page migration is nobody's launch: the next op that was asked for tells what was waited for.
 MIGRATIONS = (11, 13)
+TO_DEVICE = 1
 # Only a call too long to be only a launch is asked whether it was the first of its kernel.
 LONG_CALL_NS = 1_000_000
 # Columns of the next op.
@@ -48,11 +49,11 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     the launching call runs until ``launch_until_ns``, then the op is queued; ``idle_start_ns`` and
     ``idle_end_ns``, the whole stretch, windows apart; ``queued_ns`` of the whole stretch; the
     launching ``thread`` (of an op without a recorded call the one that launched last before it),
-    ``launch_recorded``, ``launch_start_ns``, ``call_ns``; ``same_stream``: what ended as the gap
+    ``launch_recorded``, ``launch_start_ns``, ``long_call``; ``same_stream``: what ended as the gap
     began was on the stream of the next op, ``same_graph``: and both are nodes of one graph launch;
     ``first_launch``: a long call, and no kernel of that name was launched before in the process;
-    ``next_kind`` (place in kernel, memcpy, memset, graph), ``next_name_id``, ``next_copy_kind``,
-    ``next_context``, ``next_stream``. NULL is unknown.
+    ``next_kind`` (place in kernel, memcpy, memset, graph), ``next_name_id``, ``next_context``,
+    ``next_stream``; ``next_to_device``: it copies from the host. NULL is unknown.
     """
     idle = _idle(facts, ops)
     chosen = _next_op(work, facts, idle)
@@ -67,7 +68,7 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     some = part.length > 0
     of, window, part = of[some], window[some], part.take(some)
     table = {
-        "gap": np.arange(1, len(part) + 1),
+        "gap": np.arange(1, len(part) + 1, dtype=np.int32),
         "step": facts.kept.of[window].astype(np.int32),
         **_cut(idle, part, of, launch),
         "thread": nullable(thread[of]),
@@ -78,7 +79,7 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
         "next_name_id": nullable(named["next_name_id"][of]),
         "next_context": nullable(named["next_context"][of]),
         "next_stream": nullable(named["next_stream"][of]),
-        "next_copy_kind": nullable(named["next_copy_kind"][of]).cast(pa.int32()),
+        "next_to_device": named["next_copy_kind"][of] == TO_DEVICE,
     }
     work.keep("gap", pa.table(table))
 
@@ -142,9 +143,6 @@ def _best(place: dict[str, Ints], facts: Facts, idle: Idle, several: Ints, migra
 
 def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
     """Return whether an op that ended as the stretch began is on the next op's stream, or graph."""
-    stream = codes(*(column(work, name)[idle.place] for name in ("context", "stream")))
-    node = column(work, "graph_node")[idle.place] != NEVER
-    correlation = column(work, "correlation")[idle.place]
     # Before a stretch nothing reaches further, so such an op ends at the running maximum.
     last = np.flatnonzero(idle.op_end == idle.until)
     ends = idle.op_end[last]
@@ -153,12 +151,21 @@ def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
     count[chosen < 0] = 0
     of = np.repeat(np.arange(len(chosen)), count)
     offset = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
-    before, after = last[np.repeat(low, count) + offset], chosen[of]
+    before, after = idle.place[last[np.repeat(low, count) + offset]], idle.place[chosen[of]]
+
+    def same(name: str) -> Flags:
+        values = column(work, name)
+        found: Flags = values[before] == values[after]
+        return found
+
+    def known(name: str) -> Flags:
+        values = column(work, name)
+        found: Flags = (values[before] != NEVER) & (values[after] != NEVER)
+        return found
+
     flags = (np.zeros(len(chosen), bool), np.zeros(len(chosen), bool))
-    flags[0][of[stream[before] == stream[after]]] = True
-    known = correlation[before] != NEVER
-    same = known & (correlation[before] == correlation[after])
-    flags[1][of[node[before] & node[after] & same]] = True
+    flags[0][of[same("context") & same("stream")]] = True
+    flags[1][of[known("graph_node") & known("correlation") & same("correlation")]] = True
     return flags
 
 
@@ -217,6 +224,6 @@ def _cut(idle: Idle, part: Spans, of: Ints, launch: dict[str, Ints]) -> dict[str
         "idle_end_ns": idle_end,
         "queued_ns": np.where(early, queued, 0),
         "launch_recorded": recorded,
-        "call_ns": nullable(ended - begun, ~recorded),
+        "long_call": recorded & (ended - begun > LONG_CALL_NS),
         "launch_start_ns": nullable(begun, ~recorded),
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from nsysflow.analyse import document
-from nsysflow.analyse.attribute import Attribution
+from nsysflow.analyse.attribute import attribute
 from nsysflow.analyse.exposed import make_exposed
 from nsysflow.analyse.exposure import cut_exposed, put_first_compute
 from nsysflow.analyse.facts import Facts
@@ -124,8 +124,7 @@ def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     put_first_compute(work, facts)
     work.table("late_wait")
     work.table("evidence", process=facts.process)
-    attribution = Attribution(work, facts)
-    attribution.run()
+    evidence = attribute(work, facts)
     work.put("cause", list(CAUSE_ROWS), {"place": "int64", "cause": "string"})
     work.table("sync_claim")
     claim_queued(work, facts, lane)
@@ -134,8 +133,8 @@ def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     measure_classes(work, facts)
     measure_class_work(work, facts)
     make_exposed(work, facts, facts.ops)
-    cut_exposed(work, facts, attribution.evidence)
-    keep_runs(work)
+    cut_exposed(work, facts, evidence)
+    keep_runs(work, facts.ops)
     make_collectives(work, facts)
     make_stream_time(work, facts.ops, facts.kept)
     make_launch_pace(work, facts.ops)

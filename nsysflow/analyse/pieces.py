@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from nsysflow.analyse.beside import keep_beside
 from nsysflow.analyse.coverage import Coverage
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.intervals import Ints, Spans, minus
@@ -57,6 +58,7 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
     work.table("comm_range", process=facts.process)
     work.table("group_range", process=facts.process)
     work.table("comm_op")
+    keep_beside(work, facts.ops)
     work.table("comm_place")
     work.table("comm_link")
     work.table("collective", by_start=facts.steps.by_start)
@@ -110,32 +112,44 @@ def _cut(work: Workspace, facts: Facts) -> None:
 def _keep_pieces(work: Workspace, facts: Facts) -> None:
     segment, level1 = work.kept("segment"), work.kept("level1")
     kept = np.flatnonzero(segment["kept"].to_numpy(zero_copy_only=False))
-    start, end = (segment[name].to_numpy()[kept] for name in ("start_ns", "end_ns"))
-    step = segment["step"].to_numpy()[kept]
-    parts = np.zeros((len(PARTS), len(kept)), np.int64)
-    for place, bucket in enumerate(_PLAIN):
-        parts[place] = level1[bucket].to_numpy()[kept]
-    for cause, idle in _idle(work):
-        cover = Coverage.of(idle.start, idle.end)
-        parts[PARTS.index(("idle", cause))] = cover.between(start, end)
-    _check(work, facts, parts, level1["exposed_comm"].to_numpy()[kept])
-    at, code = np.nonzero(parts.T)
+    start, end, step = (segment[name].to_numpy()[kept] for name in ("start_ns", "end_ns", "step"))
+    at, code, ns = _parts(work, level1, kept, (start, end))
+    _check(work, facts, ns, level1["exposed_comm"].to_numpy()[kept])
     columns = {"step": step[at], "start_ns": start[at], "end_ns": end[at]}
-    work.keep("lane_piece", pa.table(columns | _named(code) | {"ns": parts[code, at]}))
-    _keep_steps(work, step, parts)
+    work.keep("lane_piece", pa.table(columns | _named(code) | {"ns": ns}))
+    _keep_steps(work, step[at], code, ns)
 
 
-def _keep_steps(work: Workspace, step: npt.NDArray[np.int32], parts: Ints) -> None:
+def _parts(
+    work: Workspace, level1: pa.Table, kept: Ints, times: tuple[Ints, Ints]
+) -> tuple[Ints, Ints, Ints]:
+    """Return what is not zero, by stretch and number of its part: both, and the length in ns."""
+    found = [np.empty((3, 0), np.int64)]
+
+    def add(part: tuple[str, str | None], length: Ints) -> None:
+        some = np.flatnonzero(length)
+        code = np.full(len(some), PARTS.index(part))
+        found.append(np.stack([some, code, length[some]]))
+
+    for bucket in _PLAIN:
+        add((bucket, None), level1[bucket].to_numpy()[kept])
+    for cause, idle in _idle(work):
+        add(("idle", cause), Coverage.of(idle.start, idle.end).between(*times))
+    at, code, ns = np.concatenate(found, axis=1)
+    order = np.lexsort((code, at))
+    return at[order], code[order], ns[order]
+
+
+def _keep_steps(work: Workspace, step: npt.NDArray[np.int32], code: Ints, ns: Ints) -> None:
     numbers, place = np.unique(step, return_inverse=True)
     sums = np.zeros((len(numbers), len(PARTS)), np.int64)
-    np.add.at(sums, place, parts.T)
-    row, code = np.nonzero(sums)
-    work.keep(
-        "lane_step", pa.table({"step": numbers[row]} | _named(code) | {"ns": sums[row, code]})
-    )
+    np.add.at(sums, (place, code), ns)
+    row, part = np.nonzero(sums)
+    columns = {"step": numbers[row]} | _named(part) | {"ns": sums[row, part]}
+    work.keep("lane_step", pa.table(columns))
 
 
-def _named(code: npt.NDArray[np.intp]) -> dict[str, pa.Array]:
+def _named(code: Ints) -> dict[str, pa.Array]:
     names = {"bucket": [part[0] for part in PARTS], "cause": [part[1] for part in PARTS]}
     return {name: pa.array(texts).take(pa.array(code)) for name, texts in names.items()}
 
@@ -148,13 +162,12 @@ def _idle(work: Workspace) -> Iterator[tuple[str, Spans]]:
         yield cause, _sorted(start[place == k], end[place == k])
     claimed = _sorted(start[in_call], end[in_call])
     del claim, start, end, place, in_call
-    part = work.arrow("idle_part")
-    named = part["cause"].combine_chunks().dictionary_encode()
-    start, end = part["start_ns"].to_numpy(), part["end_ns"].to_numpy()
+    part = work.arrow("idle_part", causes=list(IDLE_CAUSES))
+    start, end, code = (part[name].to_numpy() for name in ("start_ns", "end_ns", "cause"))
     del part
-    code = named.indices.to_numpy()
-    for k, cause in enumerate(named.dictionary.to_pylist()):
-        yield cause, minus(_sorted(start[code == k], end[code == k]), claimed)
+    for k in np.unique(code).tolist():
+        # The engine counts from one.
+        yield IDLE_CAUSES[k - 1], minus(_sorted(start[code == k], end[code == k]), claimed)
 
 
 def _sorted(start: Ints, end: Ints) -> Spans:
@@ -164,10 +177,10 @@ def _sorted(start: Ints, end: Ints) -> Spans:
     return Spans(start, end, np.zeros(len(start), np.int64))
 
 
-def _check(work: Workspace, facts: Facts, parts: Ints, exposed: Ints) -> None:
+def _check(work: Workspace, facts: Facts, ns: Ints, exposed: Ints) -> None:
     piece = work.kept("exposed_piece")
     length = int((piece["end_ns"].to_numpy() - piece["start_ns"].to_numpy()).sum())
     if length != int(exposed.sum()):
         raise AssertionError("the stretches of exposed communication do not sum to its bucket")
-    if int(parts.sum()) + length != facts.window_ns:
+    if int(ns.sum()) + length != facts.window_ns:
         raise AssertionError("the pieces do not sum to the kept steps")

@@ -9,29 +9,61 @@ their place in kernel_name.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from nsysflow.analyse.intervals import Ints
+from nsysflow.analyse.coverage import Flags, Ints
+from nsysflow.analyse.ops import KINDS, Ops, codes, columns
 from nsysflow.analyse.workspace import Workspace
 
+NO_STEP = -1
+_FEW = np.iinfo(np.int16).max
 
-def keep_runs(work: Workspace) -> None:
+
+def keep_runs(work: Workspace, ops: Ops) -> None:
     """Make ``kernel_run`` from the kernels that the kept steps own."""
-    table = work.arrow("kernel_order")
-    column = {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
-    del table
-    keys = ("name", "dur_ns", "start_ns", "stream", "context", "step")
-    order = np.lexsort([column[key] for key in keys])
-    place = [column.pop(key)[order] for key in ("stream", "context", "step")]
-    fusible, name, dur = (column[key][order] for key in ("fusible", "name", "dur_ns"))
-    first, last = edges(fusible, place)
-    total = np.concatenate([[0], np.cumsum(dur)])
+    known = work.arrow("fusible_name")
+    names = known["name_id"].to_numpy()
+    fusible = known["fusible"].to_numpy(zero_copy_only=False)
+    some, name = _owned_kernels(work, names)
+    where = _places(work, some)
+    start, length = ops.start[some], (ops.end - ops.start)[some]
+    order = _in_turn(where, start, length, name)
+    where, name, length = where[order], name[order], length[order]
+    first, last = edges(fusible[name], [where])
+    total = np.concatenate([[0], np.cumsum(length)])
     work.keep("kernel_run", _kinds(name[first], name[last], last - first + 1,
                                    total[last + 1] - total[first]))  # fmt: skip
 
 
-def edges(fusible: npt.NDArray[np.bool_], place: list[Ints]) -> tuple[Ints, Ints]:
+def _owned_kernels(work: Workspace, names: Ints) -> tuple[Ints, Ints]:
+    """Return the kernels of the kept steps, and the place of each one's name in ``names``."""
+    found = columns(work, "kind", "name_id")
+    owned = work.kept("op_step", "owned")["owned"].to_numpy()
+    some = np.flatnonzero(owned & (found["kind"] == KINDS.index("kernel")))
+    name = np.searchsorted(names, found["name_id"][some])
+    named = np.append(names, 0)[name] == found["name_id"][some]
+    named &= name < len(names)
+    return some[named], name[named]
+
+
+def _places(work: Workspace, some: Ints) -> Ints:
+    """Return equal numbers for kernels of one step on one stream."""
+    step = work.kept("op_step", "step")["step"].fill_null(NO_STEP).to_numpy()[some]
+    where = columns(work, "context", "stream")
+    return codes(step.astype(np.int64), where["context"][some], where["stream"][some])
+
+
+def _in_turn(where: Ints, start: Ints, length: Ints, name: Ints) -> Ints:
+    """Return the kernels by place, then start, then length and name; they come by start."""
+    small = where.astype(np.int16) if where.max(initial=0) < _FEW else where
+    order = np.argsort(small, kind="stable")
+    turn = start[order]
+    if ((turn[1:] == turn[:-1]) & (where[order][1:] == where[order][:-1])).any():
+        order = np.lexsort((name, length, start, where))
+    return order
+
+
+def edges(fusible: Flags, place: list[Ints]) -> tuple[Ints, Ints]:
     """Return the first and last row of every run of two or more on one stream in one step."""
     if not len(fusible):
         return np.empty(0, np.int64), np.empty(0, np.int64)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pyarrow as pa
 
+from nsysflow.analyse.exposed import keep_islands
 from nsysflow.analyse.facts import Facts
+from nsysflow.analyse.intervals import Spans
 from nsysflow.analyse.timeline_marks import Drawn, draw_step
 from nsysflow.analyse.timeline_rows import put_rows
 from nsysflow.analyse.timeline_steps import Shown, choose_shown
@@ -60,6 +63,7 @@ def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) ->
         reason = f"no kept step is among the first {listed}"
         return {"status": "not_applicable", "reason": reason}
     lines, main = put_rows(work, facts, shown.windows)
+    keep_islands(work, facts.ops, _spans(shown.windows))
     asked = len(set(named)) - len(shown.unknown) - len(shown.dropped)
     drawn, left_out = _draw(work, shown, main, asked)
     work.keep("timeline_collective", pa.concat_tables([each.collectives for each in drawn]))
@@ -72,6 +76,12 @@ def section(work: Workspace, facts: Facts, listed: int, named: Sequence[int]) ->
         "note": _note(shown, left_out),
         "steps": [_step(each, lines, place) for each in drawn],
     }
+
+
+def _spans(windows: Sequence[Window]) -> Spans:
+    by_time = sorted(windows, key=lambda window: window.start_ns)
+    times = np.array([[w.start_ns, w.end_ns, w.index] for w in by_time], np.int64)
+    return Spans(*times.T)
 
 
 def _draw(work: Workspace, shown: Shown, main: int, asked: int) -> tuple[list[Drawn], list[Window]]:

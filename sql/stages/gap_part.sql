@@ -4,7 +4,7 @@
 -- Grain:    one row per claim, and per launching and queued part of a gap
 -- Needs:    gap, host_claim, cause, queued_part
 -- Columns:
---   gap    BIGINT   as gap
+--   gap    INTEGER  as gap
 --   step   INTEGER  as gap
 --   cause  VARCHAR  cause
 --   ns     BIGINT   idle time; the causes of a gap sum to its length

@@ -3,20 +3,25 @@
 -- Question: what held an op that the host had asked for?
 -- Grain:    one row per stretch
 -- Needs:    gap, queued_part
+-- Params:
+--   $causes VARCHAR[]  names of causes
 -- Columns:
 --   start_ns  BIGINT   first idle instant
 --   end_ns    BIGINT   first instant after
---   cause     VARCHAR  cause, as gap_part gives it; claims on the launching call come off
+--   cause     INTEGER  cause, as gap_part gives it, by its place in $causes, from 1
+-- Claims on the launching call come off. Rows come as they may.
 SELECT
     host_until_ns AS start_ns,
     launch_until_ns AS end_ns,
-    CASE WHEN same_graph THEN 'graph_internal_gap' ELSE 'launch_latency' END AS cause
+    CASE
+        WHEN same_graph THEN list_position($causes, 'graph_internal_gap')
+        ELSE list_position($causes, 'launch_latency')
+    END AS cause
 FROM gap
 WHERE launch_until_ns > host_until_ns
 UNION ALL
 SELECT
     start_ns,
     end_ns,
-    cause
+    list_position($causes, cause) AS cause
 FROM queued_part
-ORDER BY start_ns

@@ -4,7 +4,7 @@
 -- Grain:    one row per gap
 -- Needs:    gap
 -- Columns:
---   gap              BIGINT   as gap
+--   gap              INTEGER  as gap
 --   step             INTEGER  as gap
 --   thread           BIGINT   launching thread; -1 where nothing was ever launched
 --   start_ns         BIGINT   as gap
@@ -23,7 +23,7 @@ SELECT
     host_until_ns,
     launch_until_ns,
     idle_start_ns,
-    coalesce(call_ns > 1000000, FALSE) AS long_call,
+    long_call,
     first_launch,
     coalesce(launch_start_ns, end_ns) AS launch_start_ns,
     launch_recorded

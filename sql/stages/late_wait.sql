@@ -31,7 +31,7 @@ _first AS (
         g.host_until_ns
     FROM gap AS g
     INNER JOIN step_compute AS c ON g.step = c.step
-    WHERE g.next_copy_kind = 1 AND g.host_until_ns > g.start_ns AND g.start_ns < c.start_ns
+    WHERE g.next_to_device AND g.host_until_ns > g.start_ns AND g.start_ns < c.start_ns
 )
 
 SELECT

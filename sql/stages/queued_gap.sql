@@ -6,7 +6,7 @@
 -- Params:
 --   $micro_ns BIGINT   queued gaps up to this are the device's own turn-around
 -- Columns:
---   gap              BIGINT  as gap
+--   gap              INTEGER as gap
 --   start_ns         BIGINT  first queued instant
 --   end_ns           BIGINT  the gap ends
 --   idle_end_ns      BIGINT  as gap

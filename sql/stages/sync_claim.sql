@@ -4,7 +4,7 @@
 -- Grain:    one row per stretch of a gap
 -- Needs:    host_claim, evidence
 -- Columns:
---   gap       BIGINT   as gap
+--   gap       INTEGER  as gap
 --   call      BIGINT   as blocking_call
 --   shadow    BOOLEAN  after the call: the queue it drained is being filled again
 --   start_ns  BIGINT   first instant
