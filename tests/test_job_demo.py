@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -114,6 +115,26 @@ def test_the_walk_sums_and_documents_are_valid(made: tuple[dict[str, Any], Job])
         check(document, "rank-1")
 
 
+def test_lateness_is_that_of_single_collectives(made: tuple[dict[str, Any], Job]) -> None:
+    """A rank that is behind comes late to collective after collective: that is one delay."""
+    truth, job = made
+    if not truth["straggler"]:
+        pytest.skip("no rank is late in every step")
+    rank = truth["straggler"]["rank"]
+    members = {each["name"]: each["members"] for each in truth["communicators"]}
+    late: dict[int, int] = {}
+    for each in truth["instances"]:
+        mine = dict(zip(members[each["communicator"]], each["arrivals_ns"], strict=True))
+        if rank in mine and mine[rank] == each["last_ns"]:
+            others = [ns for other, ns in mine.items() if other != rank]
+            number = truth["plan"]["first_number"] + each["step"]
+            late[number] = max(late.get(number, 0), mine[rank] - round(median(others)))
+    shown = job.result["stragglers"]["late"]
+    (row,) = (row for row in shown["rows"] if row["label"] == f"{rank:04d}")
+    assert row["ns"] == pytest.approx([late[number] for number in shown["steps"]], abs=5_000)
+    assert max(row["ns"]) < job.result["walk"]["step_ns"] / 2
+
+
 @pytest.fixture(scope="module")
 def mended(
     made: tuple[dict[str, Any], Job], tmp_path_factory: pytest.TempPathFactory
@@ -151,18 +172,21 @@ def test_the_walk_holds_the_planted_delay(
 
     Waiting for data or in a range of the host is nothing but the delay. Compute is on the walk with
     all its time: the delay is the part that each kernel is longer. What data parallelism computes
-    beside a transfer that begins when the late rank arrives holds nobody up.
+    beside the transfer that begins when the late rank arrives holds nobody up: the walk may go
+    that way or along the transfer.
     """
     (truth, job), (again, _) = made, mended
     rank, cause = truth["straggler"]["rank"], truth["straggler"]["cause"]
     gain = truth["totals"]["period_ns"] - again["totals"]["period_ns"]
     planted, found = truth["straggler"]["extra_ns_per_step"], float(charged(job, rank, cause))
+    beside = 0.0
     if cause == "compute":
         own, usual = (spent(each, rank, COMPUTE) for each in (truth, again))
         longer = 1 - usual / own
-        beside = spent(truth, rank, COMPUTE[1:]) if truth["plan"]["data_parallel"] == "ddp" else 0
-        planted, found = longer * (own - beside), longer * found
-    assert found == pytest.approx(planted, rel=0.05)
+        planted, found = longer * own, longer * found
+        if truth["plan"]["data_parallel"] == "ddp":
+            beside = longer * spent(truth, rank, COMPUTE[1:])
+    assert 0.95 * (planted - beside) <= found <= 1.05 * planted
     assert found >= gain
 
 

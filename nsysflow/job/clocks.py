@@ -290,7 +290,7 @@ def _consistent(found: Clocks, sample: Members, row_trace: Ints, times: tuple[In
 
 
 def _quality(found: Clocks, sample: Members, row_trace: Ints, end: Ints) -> None:
-    """Tell how far ends lie apart in the worst file: many good clocks would hide one that drifts."""
+    """Tell how far ends lie apart in the worst file: good clocks would hide one that drifts."""
     moved = found.to_job(row_trace, end)
     off = np.abs(moved - sample.median(moved)[sample.at])
     order = np.argsort(row_trace, kind="stable")
