@@ -104,6 +104,19 @@ def test_a_short_capture_shows_no_drift() -> None:
     assert clocks.p95_ns >= 8 * SECOND * 20_000 // 10**9 // 4
 
 
+@pytest.mark.parametrize(
+    "ppb", [[0, 20_000, 0, 0], [20_000, 0, 0, 0], [0, 0, 9_000, 9_000], [0] * 15 + [-5_000]]
+)
+@pytest.mark.parametrize("noise", [0, us(3)])
+def test_the_error_told_of_a_short_capture_covers_its_drift(ppb: list[int], noise: int) -> None:
+    run = Run(ppb, 8 * SECOND, noise)
+    clocks = run.align()
+    assert not clocks.slope.any()
+    assert clocks.sigma_ns is not None
+    assert run.worst(clocks) > us(5)
+    assert run.worst(clocks) <= 3 * clocks.sigma_ns
+
+
 def test_drift_below_the_noise_is_refused() -> None:
     run = Run([0, 500, -500, 0], 12 * SECOND, us(50))
     clocks = run.align()

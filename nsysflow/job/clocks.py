@@ -46,7 +46,7 @@ class Clocks:
     """Offsets of every file, ``t_job = t + offset (+ slope * (t - middle))``.
 
     ``part`` numbers the connected groups of files: times of different parts are not compared.
-    ``sigma_ns`` is 1.4826 x the median absolute residual of ends.
+    ``sigma_ns`` is 1.4826 x the median absolute residual of ends, of the file where it is largest.
     """
 
     status: str
@@ -109,7 +109,7 @@ def align(
 
     Args:
         ops: the communication ops.
-        lanes: the lanes; ``trace`` numbers ``captures``.
+        lanes: their ``trace`` numbers ``captures``.
         members: matched ops of complete or incomplete instances.
         captures: one per file.
     """
@@ -290,8 +290,11 @@ def _consistent(found: Clocks, sample: Members, row_trace: Ints, times: tuple[In
 
 
 def _quality(found: Clocks, sample: Members, row_trace: Ints, end: Ints) -> None:
+    """Tell how far ends lie apart in the worst file: good clocks would hide one that drifts."""
     moved = found.to_job(row_trace, end)
     off = np.abs(moved - sample.median(moved)[sample.at])
-    found.sigma_ns = round(TO_SIGMA * float(np.median(off)))
+    order = np.argsort(row_trace, kind="stable")
+    files = np.split(off[order], np.flatnonzero(np.diff(row_trace[order])) + 1)
+    found.sigma_ns = round(TO_SIGMA * max(float(np.median(mine)) for mine in files))
     found.p95_ns = round(float(np.quantile(off, 0.95)))
     found.samples = len(off)

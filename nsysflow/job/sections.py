@@ -10,6 +10,7 @@ import numpy as np
 
 from nsysflow.job.clocks import Capture
 from nsysflow.job.communicators import groups
+from nsysflow.job.gain import replayed
 from nsysflow.job.lanes import Ints
 from nsysflow.job.steps import Common, common_steps, runs
 from nsysflow.job.stragglers import Suspect, Tally, lateness, least_ns, suspects, tallies_of
@@ -43,7 +44,7 @@ def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str 
     found = None if walked else walk(study, runs(common))
     unknown = walked or _unclear(study, common)
     tallies = [] if unknown else tallies_of(study, common)
-    late = [] if unknown else suspects(study, common, tallies)
+    late = [] if unknown else replayed(study, common, suspects(study, common, tallies))
     sections = {
         "alignment": _alignment(study, captures),
         "collectives": _collectives(study, captures, moved, reason),
@@ -162,7 +163,7 @@ def _stragglers(study: Study, common: Common, late: Sequence[Suspect]) -> Sectio
 
 
 def _late(study: Study, common: Common, tallies: list[Tally]) -> Section:
-    """Return how long others waited for each rank in each step, or in runs of steps the longest."""
+    """Return how late each rank came last in each step, or in runs of steps the most."""
     count = len(common.numbers)
     columns = min(count, MOST_COLUMNS)
     edges = [k * count // columns for k in range(columns)] if columns else []

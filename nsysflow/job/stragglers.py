@@ -106,11 +106,15 @@ def _suspect(common: Common, lane: int, bad: Flags, mine: list[Tally], anyone: i
 
 
 def lateness(study: Study, tallies: list[Tally]) -> dict[int, Ints]:
-    """Return how long others waited for each lane, in the communicator where that is longest."""
+    """Return how late each lane came at most in each step, 0 where it never came last.
+
+    Lateness is not summed: one delay shows in every collective until the others wait for all work.
+    """
     found: dict[int, Ints] = {}
     for tally in tallies:
-        for lane, gap in zip(tally.lanes, tally.gap, strict=True):
-            found[lane] = np.maximum(found[lane], gap) if lane in found else gap
+        for lane, gap, late in zip(tally.lanes, tally.gap, tally.late, strict=True):
+            mine = np.where(gap > 0, late, 0)
+            found[lane] = np.maximum(found[lane], mine) if lane in found else mine
     return {lane: found[lane] for lane in range(len(study.lanes)) if lane in found}
 
 

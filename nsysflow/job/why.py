@@ -16,6 +16,8 @@ from nsysflow.shares import median_ns
 MOST_PEERS = 32
 MOST_NAMES = 3
 SLOWER = 1.02
+# A step that has less more than this share of what lies before late arrivals counts it repeatedly.
+WHOLE = 0.95
 # A cause that explains less of the lateness than this explains nothing.
 NOTABLE = 0.1
 DATA = ("data_loading", "exposed_mem")
@@ -28,9 +30,7 @@ def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, lis
     collective before makes the rank late to the next; where nothing there does, whole steps are
     compared, and that is said.
     """
-    members = study.found.groups[suspect.group].lanes
-    same = study.peer[suspect.lane]
-    peers = [k for k in members if study.peer[k] == same and k != suspect.lane][:MOST_PEERS]
+    peers = peers_of(study, suspect)
     if not peers or not suspect.steps:
         return None, ["no rank does the same work"]
     found = intervals(study, common, suspect)
@@ -56,6 +56,12 @@ def why(study: Study, common: Common, suspect: Suspect) -> tuple[str | None, lis
     return ("data" if largest in DATA else "host"), [text]
 
 
+def peers_of(study: Study, suspect: Suspect) -> list[int]:
+    """Return the members of the suspect's communicator that do the same work, the first of many."""
+    members, same = study.found.groups[suspect.group].lanes, study.peer[suspect.lane]
+    return [k for k in members if study.peer[k] == same and k != suspect.lane][:MOST_PEERS]
+
+
 def _told(
     study: Study,
     common: Common,
@@ -63,10 +69,10 @@ def _told(
     peers: Sequence[int],
     found: tuple[str, int | None, int],
 ) -> str:
-    """Say how much more of a cause there is in a step, and how much before it comes last.
+    """Say how much more of a cause there is in a step, and before the rank comes last.
 
-    Peers go on computing while they wait in the collective, so what lies before a late arrival is
-    more than what the whole step has more.
+    Peers go on computing while a collective waits for the rank, and the same delay lies before the
+    next one again: where that sums to more than the whole step has more, its number tells nothing.
     """
     name, early, excess = found
     if early is None:
@@ -75,9 +81,12 @@ def _told(
     others = median_ns([each.get(name, 0) for each in theirs]) or 0
     whole = (mine.get(name, 0) - others) // len(suspect.steps)
     longer = f"{time_text(whole)} more" if whole > 0 else "no more time"
+    per_step = f"{_words(name)} takes {longer} per step than on its peers"
+    if 0 < whole < early * WHOLE:
+        return f"{per_step}, and is what takes longer since the collective before"
     return (
-        f"{_words(name)} takes {longer} per step than on its peers, and {time_text(early)} more "
-        "before the rank comes last, since the collective before"
+        f"{per_step}, and {time_text(early)} more before the rank comes last, "
+        "since the collective before"
     )
 
 

@@ -72,7 +72,7 @@ def step_times(
 
 
 def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) -> Map | None:
-    """Return the map of how long others waited for each rank, None where nobody waited notably."""
+    """Return the map of how late each rank came last, None where that is little everywhere."""
     rows = [(names.get(row["label"], units.clean(row["label"])), row["ns"]) for row in late["rows"]]
     longest = max((ns for _, times in rows for ns in times), default=0)
     if not step_ns or len(late["steps"]) < 2 or longest < LEVELS[0] * step_ns:  # noqa: PLR2004
@@ -81,8 +81,8 @@ def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) ->
     series = [(name, [step_ns + ns for ns in times]) for name, times in rows]
     shown, group = _grouped(series)
     note = (
-        f"Each cell the largest lateness of one {group} in one step; "
-        "the darker (by night the brighter), the later."
+        f"Each cell how late one {group} came last to a collective, against the median of the "
+        "others, at most in one step; the darker (by night the brighter), the later."
     )
     drawn = _map(shown, len(late["steps"]), step_ns, note)
     first = ("heat0", f"up to {units.duration(round(step_ns * LEVELS[0]))}")

@@ -1,0 +1,207 @@
+"""What a job gains if one rank keeps its peers' pace: its collectives played again.
+
+The rank spends less. Every collective then ends as much earlier as the latest of its members comes
+earlier, whichever that now is, and a rank that was held up by one goes on as much earlier, at most
+to where its own work lets it. What else would hold a rank up that comes earlier is not known from
+a trace, so the result is what mending the rank gains at most.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nsysflow.job.exposed import read_exposed
+from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints
+from nsysflow.job.steps import piece_name
+from nsysflow.job.study import Study
+from nsysflow.job.table import read_table
+from nsysflow.job.talks import PAIR
+from nsysflow.job.waits import ALL_WAIT
+from nsysflow.job.walk import LEAST_STRETCH_NS, Run
+
+# Work that was asked for in time and starts so soon after other work ended had waited for that.
+SOON_NS = 5_000
+# How much earlier a collective is of which nobody knows who waits there for whom: any time at all.
+UNKNOWN_NS = 2**60
+
+
+@dataclass(frozen=True)
+class Savings:
+    """What a lane has saved by each instant of its clock: ``total`` in the pieces before."""
+
+    start: Ints
+    total: Ints
+
+    def before(self, time: int) -> int:
+        """Return what is saved before ``time``, which is an edge of pieces."""
+        return int(self.total[np.searchsorted(self.start, time, side="left")])
+
+
+@dataclass
+class _Lane:
+    """The stretches in which collectives held a lane up, by time: each ends as ``op`` does.
+
+    ``early`` is how much earlier the lane goes on after each of them, as far as is known by now.
+    """
+
+    begin: list[int]
+    end: list[int]
+    op: list[int]
+    saved: Savings | None = None
+    early: list[int] = field(default_factory=list)
+
+    def at(self, time: int, moved: Sequence[int]) -> int:
+        """Return how much earlier the lane is at ``time``; ``moved``: how much each op is."""
+        count = bisect_right(self.end, time)
+        while len(self.early) < count:
+            turn = len(self.early)
+            begin, end = self.begin[turn], self.end[turn]
+            ready = self._since(turn, begin) + end - begin
+            self.early.append(min(ready, moved[self.op[turn]]))
+        return self._since(count, time)
+
+    def _since(self, count: int, time: int) -> int:
+        early = self.early[count - 1] if count else 0
+        if self.saved is None:
+            return early
+        before = self.end[count - 1] if count else NEVER
+        return early + self.saved.before(time) - self.saved.before(before)
+
+
+def savings(study: Study, lane: int, spared: dict[str, float], run: Run) -> Savings:
+    """Return what a lane saves in a run if it spends a part ``spared`` of each cause less."""
+    table = read_table(study.lanes[lane].folder / "lane_piece.parquet", ("bucket", "cause"))
+    start, ns = table["start_ns"].to_numpy(), table["ns"].to_numpy()
+    pairs = zip(table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True)
+    part = np.array([spared.get(cause or piece_name(bucket), 0.0) for bucket, cause in pairs])
+    inside = (start >= run.start[lane]) & (start < run.end[lane])
+    total = np.rint(np.cumsum(np.where(inside, ns * part, 0.0))).astype(np.int64)
+    return Savings(start, np.append(0, total))
+
+
+class Replay:
+    """The collectives of a job in the order in which they can be played again."""
+
+    def __init__(self, study: Study) -> None:
+        """Order the collectives and find what held every lane up."""
+        self._study = study
+        members, ops = study.members, study.ops
+        starts = study.waits.start[members.op]
+        self._order = np.argsort(members.most(starts), kind="stable").tolist()
+        self._together = _together(study).tolist()
+        self._before = _array(_before(study))
+        self._lane, self._start = _array(ops["lane"]), _array(ops["start_ns"])
+        self._job = _array(study.waits.start)
+        self._until, self._for = _array(study.waits.until), _array(study.waits.for_op)
+        self._turns = [_turns(study, lane) for lane in range(len(study.lanes))]
+
+    def gain_ns(self, run: Run, lane: int, saved: Savings) -> int:
+        """Return by how much earlier a run of steps ends if ``lane`` spends less."""
+        begin, end = run.start.tolist(), run.end.tolist()
+        lanes = [_within(turns, begin[k], end[k]) for k, turns in enumerate(self._turns)]
+        lanes[lane].saved = saved
+        ops = self._study.ops
+        inside = ops["start_ns"] >= run.start[ops["lane"]]
+        moved = _array(np.where(inside, UNKNOWN_NS, 0))
+        op, first = self._inside(run)
+        for instance in self._order:
+            rows = op[first[instance] : first[instance + 1]].tolist()
+            if rows:
+                self._arrive(rows, lanes, moved)
+                (self._all_leave if self._together[instance] else self._each_leaves)(rows, moved)
+        early = np.array([each.at(end[k], moved) for k, each in enumerate(lanes)], np.int64)
+        traces = np.array([each.trace for each in self._study.lanes], np.int64)
+        ends = self._study.clocks.to_job(traces, run.end)
+        return int(ends.max() - (ends - early).max())
+
+    def _inside(self, run: Run) -> tuple[Ints, list[int]]:
+        """Return the ops of a run by instance, and where each instance begins among them."""
+        members, ops = self._study.members, self._study.ops
+        lane, start = ops["lane"][members.op], ops["start_ns"][members.op]
+        some = (start >= run.start[lane]) & (start < run.end[lane])
+        edges = np.arange(len(members.first) + 1)
+        return members.op[some], np.searchsorted(members.at[some], edges).tolist()
+
+    def _arrive(self, rows: list[int], lanes: list[_Lane], moved: array[int]) -> None:
+        for op in rows:
+            before = self._before[op]
+            lane = lanes[self._lane[op]]
+            moved[op] = lane.at(self._start[op], moved) if before == NONE else moved[before]
+
+    def _all_leave(self, rows: list[int], moved: array[int]) -> None:
+        """Let all ops end together, after the last of them begins."""
+        last = max(self._job[op] for op in rows)
+        early = last - max(self._job[op] - moved[op] for op in rows)
+        for op in rows:
+            moved[op] = early
+
+    def _each_leaves(self, rows: list[int], moved: array[int]) -> None:
+        """Let each op end after the one that it waited for begins, where it waited for one."""
+        arrived = {op: moved[op] for op in rows}
+        for op, early in arrived.items():
+            if self._until[op] == NEVER:
+                moved[op] = UNKNOWN_NS
+            elif self._for[op] != NONE:
+                ready = early + self._until[op] - self._start[op]
+                moved[op] = min(ready, arrived.get(self._for[op], ready))
+
+
+def _array(values: Ints) -> array[int]:
+    """Return numbers for one-by-one access, in less memory than a list."""
+    return array("q", values.astype(np.int64).tobytes())
+
+
+def _together(study: Study) -> Flags:
+    """Return for every instance whether each of its members waits for all of them."""
+    members, kind = study.members, study.ops["op"][study.members.op]
+    pair = (kind == OP["send_recv"]) & (members.size[members.at] == PAIR)
+    known = study.waits.unsplit[members.op] == NONE
+    every = (np.isin(kind, ALL_WAIT) | pair) & known
+    found: Flags = members.least(every.astype(np.int64)).astype(bool)
+    return found
+
+
+def _before(study: Study) -> Ints:
+    """Return for every op the one of its stream that it queued behind, NONE if it did not."""
+    ops = study.ops
+    found = np.full(len(ops), NONE, np.int64)
+    order = np.lexsort((ops["start_ns"], ops["stream"]))
+    before, after = order[:-1], order[1:]
+    ended = ops["end_ns"][before]
+    gap = ops["start_ns"][after] - ended
+    queued = (ops["stream"][before] == ops["stream"][after]) & (gap >= 0) & (gap <= SOON_NS)
+    queued &= ops["order_ns"][after] <= ended
+    found[after[queued]] = before[queued]
+    return found
+
+
+def _turns(study: Study, lane: int) -> tuple[Ints, Ints, Ints]:
+    """Return begin, end and op of the stretches in which a lane was held up until the op's end.
+
+    Of two that ran at once the one that ends last owns the stretch; what the lane waited for is
+    the one that had just ended when it went on. Where none had, it did not wait.
+    """
+    first = int(study.first_op[lane])
+    exposed = read_exposed(study.lanes[lane], first)
+    if not len(exposed.op):
+        return exposed.start, exposed.end, exposed.op
+    joined = exposed.start[1:] == exposed.end[:-1]
+    begin, end = exposed.start[np.append(True, ~joined)], exposed.end[np.append(~joined, True)]
+    last = int(study.first_op[lane + 1]) if lane + 1 < len(study.lanes) else len(study.ops)
+    mine = first + np.argsort(study.ops["end_ns"][first:last], kind="stable")
+    ended = study.ops["end_ns"][mine]
+    place = np.maximum(0, np.searchsorted(ended, end, side="right") - 1)
+    some = (ended[place] <= end) & (ended[place] >= np.maximum(begin, end - SOON_NS))
+    some &= exposed.gated[np.append(~joined, True)] & (end - begin >= LEAST_STRETCH_NS)
+    return begin[some], end[some], mine[place[some]]
+
+
+def _within(turns: tuple[Ints, Ints, Ints], low: int, high: int) -> _Lane:
+    begin, end, op = turns
+    some = (begin >= low) & (end <= high)
+    return _Lane(begin[some].tolist(), end[some].tolist(), op[some].tolist())
