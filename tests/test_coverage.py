@@ -82,3 +82,5 @@ def test_each_group_has_a_union_of_its_own(
         one: len(instants(start[group == one], end[group == one])) for one in set(group.tolist())
     }
     assert by_group(group[order], start[order], end[order]) == expected
+    monkeypatch.setattr(coverage, "AT_ONCE", 3)
+    assert by_group(group[order], start[order], end[order]) == expected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -11,6 +12,8 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 FAR = 1 << 62
+# Intervals sorted by group and measured together.
+AT_ONCE = 250_000
 
 
 @dataclass(frozen=True)
@@ -99,16 +102,30 @@ def by_group(group: Ints, start: Ints, end: Ints) -> dict[int, int]:
     if not len(group):
         return {}
     order = np.lexsort((start, group))
-    group, start, end = group[order], start[order], end[order]
-    numbers, first, place = np.unique(group, return_index=True, return_inverse=True)
+    numbers, first = np.unique(group[order], return_index=True)
+    found: dict[int, int] = {}
+    # A few groups at a time: sorted copies of everything at once would be most of the memory.
+    edges = np.searchsorted(first, np.arange(0, len(order), AT_ONCE)).tolist()
+    for low, high in pairwise(sorted({*edges, len(numbers)})):
+        last = first[high] if high < len(numbers) else len(order)
+        mine = order[first[low] : last]
+        lengths = _lengths(start[mine], end[mine], first[low:high] - first[low])
+        found |= zip(numbers[low:high].tolist(), lengths.tolist(), strict=True)
+    return found
+
+
+def _lengths(start: Ints, end: Ints, first: Ints) -> Ints:
+    """Return the length of the union of each group; ``first`` is where each begins."""
+    place = np.zeros(len(start), np.int64)
+    place[first[1:]] = 1
+    place = np.cumsum(place)
     origin = int(start.min())
     width = int(end.max()) - origin + 1
-    if len(numbers) * width < FAR:
+    if len(first) * width < FAR:
         # Each group gets a stretch of time of its own, and all are measured in one pass.
         shift = place * width - origin
         covered = Coverage.of(start + shift, end + shift).covered
-        length = np.diff(covered[np.append(first[1:], len(covered)) - 1], prepend=0)
-    else:
-        parts = zip(np.split(start, first[1:]), np.split(end, first[1:]), strict=True)
-        length = np.array([Coverage.of(*part).covered[-1] for part in parts])
-    return dict(zip(numbers.tolist(), length.tolist(), strict=True))
+        length: Ints = np.diff(covered[np.append(first[1:], len(covered)) - 1], prepend=0)
+        return length
+    parts = zip(np.split(start, first[1:]), np.split(end, first[1:]), strict=True)
+    return np.array([Coverage.of(*part).covered[-1] for part in parts])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,8 @@ MIGRATIONS = (11, 13)
 TO_DEVICE = 1
 # Only a call too long to be only a launch is asked whether it was the first of its kernel.
 LONG_CALL_NS = 1_000_000
+# Gaps written together.
+AT_ONCE = 100_000
 # Columns of the next op.
 LAUNCH = ("launch_thread", "launch_start_ns", "launch_end_ns")
 NEXT = ("kind", "name_id", "copy_kind", "context", "stream")
@@ -59,29 +62,44 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     chosen = _next_op(work, facts, idle)
     known = chosen >= 0
     at = np.where(known, idle.place[chosen], 0)
-    launch = {name: np.where(known, column(work, name)[at], NEVER) for name in LAUNCH}
-    named = {f"next_{name}": np.where(known, column(work, name)[at], NEVER) for name in NEXT}
-    thread = _likely_thread(work, idle, launch)
-    first = _first_launch(work, facts, launch, named)
-    same_stream, same_graph = _previous(work, idle, chosen)
-    of, window, part = overlaps(Spans(idle.start, idle.end, idle.next), facts.kept)
+    found = {name: np.where(known, column(work, name)[at], NEVER) for name in LAUNCH}
+    found |= {f"next_{name}": np.where(known, column(work, name)[at], NEVER) for name in NEXT}
+    found["thread"] = _likely_thread(work, idle, found)
+    first = _first_launch(work, facts, found)
+    flags = (first, *_previous(work, idle, chosen))
+    stretch = Spans(idle.start, idle.end, idle.next)
+    del idle, chosen, known, at
+    work.stream("gap", _rows(facts, stretch, found, flags))
+
+
+def _rows(
+    facts: Facts, idle: Spans, found: dict[str, Ints], flags: tuple[Flags, ...]
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of ``gap``, some at a time: all columns at once would be the lane's most."""
+    of, window, part = overlaps(idle, facts.kept)
     some = part.length > 0
     of, window, part = of[some], window[some], part.take(some)
-    table = {
-        "gap": np.arange(1, len(part) + 1, dtype=np.int32),
-        "step": facts.kept.of[window].astype(np.int32),
-        **_cut(idle, part, of, launch),
-        "thread": nullable(thread[of]),
-        "same_stream": same_stream[of],
-        "same_graph": same_graph[of],
-        "first_launch": first[of],
-        "next_kind": nullable(named["next_kind"][of]).cast(pa.uint8()),
-        "next_name_id": nullable(named["next_name_id"][of]),
-        "next_context": nullable(named["next_context"][of]),
-        "next_stream": nullable(named["next_stream"][of]),
-        "next_to_device": named["next_copy_kind"][of] == TO_DEVICE,
-    }
-    work.keep("gap", pa.table(table))
+    for low in range(0, len(part) or 1, AT_ONCE):
+        here = slice(low, low + AT_ONCE)
+        mine, at = part.take(here), of[here]
+        known = {name: values[at] for name, values in found.items()}
+        first, same_stream, same_graph = (flag[at] for flag in flags)
+        yield pa.RecordBatch.from_pydict(
+            {
+                "gap": np.arange(low + 1, low + len(mine) + 1, dtype=np.int32),
+                "step": facts.kept.of[window[here]].astype(np.int32),
+                **_cut(idle.take(at), mine, known),
+                "thread": nullable(known["thread"]),
+                "same_stream": same_stream,
+                "same_graph": same_graph,
+                "first_launch": first,
+                "next_kind": nullable(known["next_kind"]).cast(pa.uint8()),
+                "next_name_id": nullable(known["next_name_id"]),
+                "next_context": nullable(known["next_context"]),
+                "next_stream": nullable(known["next_stream"]),
+                "next_to_device": known["next_copy_kind"] == TO_DEVICE,
+            }
+        )
 
 
 def _idle(facts: Facts, ops: Ops) -> Idle:
@@ -186,30 +204,28 @@ def _likely_thread(work: Workspace, idle: Idle, launch: dict[str, Ints]) -> Ints
     return thread
 
 
-def _first_launch(
-    work: Workspace, facts: Facts, launch: dict[str, Ints], named: dict[str, Ints]
-) -> Flags:
+def _first_launch(work: Workspace, facts: Facts, op: dict[str, Ints]) -> Flags:
     """Return which long calls launched the first kernel of their name in the process."""
-    call = launch["launch_start_ns"]
-    asked = (call != NEVER) & (launch["launch_end_ns"] - call > LONG_CALL_NS)
-    asked &= (named["next_kind"] == KINDS.index("kernel")) & (named["next_name_id"] != NEVER)
-    names = np.unique(named["next_name_id"][asked])
+    call = op["launch_start_ns"]
+    asked = (call != NEVER) & (op["launch_end_ns"] - call > LONG_CALL_NS)
+    asked &= (op["next_kind"] == KINDS.index("kernel")) & (op["next_name_id"] != NEVER)
+    names = np.unique(op["next_name_id"][asked])
     if not len(names):
         return np.zeros(len(call), bool)
     work.keep("long_launch", pa.table({"name_id": names}))
     low, high = facts.lanes
     first = arrays(work.arrow("first_launch", first_lane=low, last_lane=high))
-    where = np.searchsorted(first["name_id"], named["next_name_id"][asked])
+    where = np.searchsorted(first["name_id"], op["next_name_id"][asked])
     found = np.zeros(len(call), bool)
     found[asked] = first["launch_start_ns"][where] == call[asked]
     return found
 
 
-def _cut(idle: Idle, part: Spans, of: Ints, launch: dict[str, Ints]) -> dict[str, Ints]:
-    """Cut each gap in three at its next op's launching call."""
-    begun, ended = launch["launch_start_ns"][of], launch["launch_end_ns"][of]
+def _cut(idle: Spans, part: Spans, launch: dict[str, Ints]) -> dict[str, Ints]:
+    """Cut each gap, a part of its stretch ``idle``, in three at its next op's launching call."""
+    begun, ended = launch["launch_start_ns"], launch["launch_end_ns"]
     recorded = begun != NEVER
-    idle_start, idle_end = idle.start[of], idle.end[of]
+    idle_start, idle_end = idle.start, idle.end
     early = recorded & (begun < idle_start)
     host_until = np.where(recorded, np.clip(begun, part.start, part.end), part.end)
     # A call that still runs has not queued its op yet.

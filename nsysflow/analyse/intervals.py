@@ -32,7 +32,7 @@ class Spans:
         """Lengths in ns."""
         return self.end - self.start
 
-    def take(self, some: npt.NDArray[np.bool_] | Ints) -> Spans:
+    def take(self, some: npt.NDArray[np.bool_] | Ints | slice) -> Spans:
         """Return some of the intervals, in their order."""
         return Spans(self.start[some], self.end[some], self.of[some])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,14 @@ class Workspace:
     def keep(self, stem: str, table: pa.Table) -> None:
         """Make a table from columns that a vectorised step computed."""
         self._connection.register("_incoming", table)
+        self._connection.execute(f'CREATE OR REPLACE TABLE "{stem}" AS FROM _incoming')
+        self._connection.unregister("_incoming")
+
+    def stream(self, stem: str, batches: Iterator[pa.RecordBatch]) -> None:
+        """Make a table from columns that come some at a time, at least one batch of them."""
+        first = next(batches)
+        rows = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
+        self._connection.register("_incoming", rows)
         self._connection.execute(f'CREATE OR REPLACE TABLE "{stem}" AS FROM _incoming')
         self._connection.unregister("_incoming")
 

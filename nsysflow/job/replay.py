@@ -17,9 +17,9 @@ import numpy as np
 
 from nsysflow.job.exposed import read_exposed
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints
+from nsysflow.job.pieces import read_pieces
 from nsysflow.job.steps import piece_name
 from nsysflow.job.study import Study
-from nsysflow.job.table import read_table
 from nsysflow.job.talks import PAIR
 from nsysflow.job.waits import ALL_WAIT
 from nsysflow.job.walk import LEAST_STRETCH_NS, Run
@@ -75,13 +75,12 @@ class _Lane:
 
 def savings(study: Study, lane: int, spared: dict[str, float], run: Run) -> Savings:
     """Return what a lane saves in a run if it spends a part ``spared`` of each cause less."""
-    table = read_table(study.lanes[lane].folder / "lane_piece.parquet", ("bucket", "cause"))
-    start, ns = table["start_ns"].to_numpy(), table["ns"].to_numpy()
-    pairs = zip(table["bucket"].to_pylist(), table["cause"].to_pylist(), strict=True)
-    part = np.array([spared.get(cause or piece_name(bucket), 0.0) for bucket, cause in pairs])
-    inside = (start >= run.start[lane]) & (start < run.end[lane])
-    total = np.rint(np.cumsum(np.where(inside, ns * part, 0.0))).astype(np.int64)
-    return Savings(start, np.append(0, total))
+    pieces = read_pieces(study.lanes[lane].folder)
+    names = (cause or piece_name(bucket) for bucket, cause in pieces.parts)
+    part = np.array([spared.get(name, 0.0) for name in names])[pieces.part]
+    inside = (pieces.start >= run.start[lane]) & (pieces.start < run.end[lane])
+    total = np.rint(np.cumsum(np.where(inside, pieces.ns * part, 0.0))).astype(np.int64)
+    return Savings(pieces.start, np.append(0, total))
 
 
 class Replay:
