@@ -16,7 +16,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,6 +34,8 @@ _LEAST_MEMORY = 64_000_000
 _USUAL_MEMORY = 1_000_000_000
 # Of several side by side: a lane of a million ops is no slower for it, two stay near 2 GB.
 _BESIDE_MEMORY = 600_000_000
+# A small machine has more; the rest is the system's, its file cache and the user's.
+_CORE_MEMORY = 1_000_000_000
 _GRACE_S = 2.0
 _LOOK_UP_S = 0.2
 
@@ -64,6 +66,19 @@ class Pool:
     def clustered(self) -> bool:
         """Whether a Dask scheduler was named."""
         return self.scheduler is not None or self.scheduler_file is not None
+
+    def fitting(self, need_bytes: int) -> Pool:
+        """Return a pool of no more processes than have room, if the largest call needs so much.
+
+        Without a limit each core stands for a gigabyte, of which the machine must have twice as
+        much. How many run on a cluster is its scheduler's affair; a number that the user gave
+        without a limit stands.
+        """
+        if self.clustered or (self.jobs is not None and self.memory_bytes is None):
+            return self
+        cores = machine.cores()
+        room = self.memory_bytes or min(cores * _CORE_MEMORY, machine.memory_bytes() // 2)
+        return replace(self, jobs=max(1, min(self.jobs or cores, room // max(1, need_bytes))))
 
     def limits(self, tasks: int, temp_dir: Path) -> Limits:
         """Return what each of ``tasks`` calls may use, running side by side."""

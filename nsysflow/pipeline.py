@@ -23,6 +23,8 @@ from nsysflow.record import InputState, Record
 from nsysflow.settings import Limits, Settings
 
 WHOLE = (1, 1)
+# What measuring a lane takes, as seen on lanes of one to ten million ops.
+LANE_BYTES, OP_BYTES = 150_000_000, 400
 
 
 @dataclass(frozen=True)
@@ -42,11 +44,15 @@ class Plan:
 
 @dataclass(frozen=True)
 class _Stage:
-    """One kind of call: ``arguments(position, limits)`` are those of the call at a position."""
+    """One kind of call: ``arguments(position, limits)`` are those of the call at a position.
+
+    ``need(position)`` is about how much memory the call takes in bytes.
+    """
 
     name: str
     function: Function
     arguments: Callable[[int, Limits], tuple[Any, ...]]
+    need: Callable[[int], int] = lambda _position: 0
 
 
 def convert(found: Found, out: OutDir, plan: Plan) -> Record:
@@ -182,7 +188,10 @@ def _analyse_lanes(
     def call(index: int, limits: Limits) -> tuple[Any, ...]:
         return (out.store, table.lanes[index], table.hosts, plan.settings, limits)
 
-    stage = _Stage("analyse", tasks.analyse_lane, call)
+    def need(index: int) -> int:
+        return LANE_BYTES + OP_BYTES * table.lanes[index].ops
+
+    stage = _Stage("analyse", tasks.analyse_lane, call, need)
     with _running(stage, plan.mine(len(table.lanes)), out, plan) as ends:
         for position, outcome in ends:
             if outcome.error is not None:
@@ -232,7 +241,8 @@ def _running(
 ) -> Iterator[Iterator[tuple[int, Outcome]]]:
     """Make the calls of a stage; they are ended with the block, wherever an interrupt strikes."""
     with _scratch(out) as scratch:
-        limits = plan.pool.limits(max(1, len(positions)), scratch)
+        pool = plan.pool.fitting(max(map(stage.need, positions), default=0))
+        limits = pool.limits(max(1, len(positions)), scratch)
         calls = [stage.arguments(position, limits) for position in positions]
         progress = Progress(plan.console, stage.name, len(calls))
 
@@ -243,7 +253,7 @@ def _running(
                 plan.console.detail(f"{what}: {outcome.value or outcome.error or 'done'}")
                 yield positions[index], outcome
 
-        with contextlib.closing(plan.pool.run(stage.function, calls, out.path)) as ends:
+        with contextlib.closing(pool.run(stage.function, calls, out.path)) as ends:
             yield told(ends)
         progress.end()
 

@@ -76,6 +76,22 @@ def test_limits_are_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         Pool(jobs=4, memory_bytes=100_000_000).limits(100, tmp_path)
 
 
+def test_what_does_not_fit_side_by_side_runs_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsysflow.machine.cores", lambda: 8)
+    monkeypatch.setattr("nsysflow.machine.memory_bytes", lambda: 64_000_000_000)
+    gigabyte = 1_000_000_000
+    assert Pool().fitting(0).jobs == 8
+    assert Pool().fitting(gigabyte).jobs == 8
+    assert Pool().fitting(3 * gigabyte).jobs == 2
+    assert Pool().fitting(30 * gigabyte).jobs == 1
+    assert Pool(memory_bytes=4 * gigabyte).fitting(gigabyte).jobs == 4
+    assert Pool(jobs=2, memory_bytes=4 * gigabyte).fitting(gigabyte).jobs == 2
+    # Who names a number and no limit knows the machine better.
+    assert Pool(jobs=6).fitting(3 * gigabyte).jobs == 6
+    monkeypatch.setattr("nsysflow.machine.memory_bytes", lambda: 4 * gigabyte)
+    assert Pool().fitting(gigabyte).jobs == 2
+
+
 INTERRUPTED = """
 import sys
 from pathlib import Path

@@ -13,7 +13,7 @@ class Lane:
     ``trace`` is its folder under store/, ``lane`` its number there; ``host`` is already the label
     to show. ``gpu_source``: cuda_device | only_gpu | cu_device, None where the GPU cannot be told.
     ``others`` are what weaker evidence says instead, as (source, rank); ``alone``: the run has no
-    other lane, so that what is true of it is true of the job.
+    other lane, so that what is true of it is true of the job. ``ops`` counts its device work.
     """
 
     trace: str
@@ -30,6 +30,7 @@ class Lane:
     shared_gpu: bool
     others: tuple[tuple[str, int], ...] = ()
     alone: bool = False
+    ops: int = 0
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,7 @@ class Seat:
     pid: int
     device: int
     cluster: int
+    ops: int = 0
 
     @property
     def file(self) -> str:

@@ -52,6 +52,7 @@ def _seats(capture: dict[str, Any], cluster: int) -> list[Seat]:
             int(row["pid"]),
             int(row["device"]),
             cluster,
+            int(row.get("ops") or 0),
         )
         for row in rows
     ]
@@ -80,6 +81,7 @@ def _lanes(seats: Sequence[Seat], found: weighing.Evidence, settings: Settings) 
                 gpu_source=gpu_source,
                 others=others,
                 shared_gpu=False,
+                ops=seat.ops,
             )
         )
     shared = _sharing(seats, lanes)
