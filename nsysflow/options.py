@@ -129,7 +129,7 @@ def work(command: Command) -> Command:
                 "--jobs",
                 type=click.IntRange(min=1),
                 metavar="N",
-                help="Processes. [default: the number of cores]",
+                help="Processes. [default: as many as cores, fewer for large lanes]",
             ),
             click.option(
                 "--memory-limit",
