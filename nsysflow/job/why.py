@@ -77,7 +77,7 @@ def _told(
     longer = f"{time_text(whole)} more" if whole > 0 else "no more time"
     return (
         f"{_words(name)} takes {longer} per step than on its peers, and {time_text(early)} more "
-        "before the rank comes last, since the collective before"
+        "between the collective before and the one in which the rank comes last"
     )
 
 

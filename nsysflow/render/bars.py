@@ -72,18 +72,26 @@ def stack(
 
 
 def _segment(part: Part, x: float, frac: float, n: int, *, labels: bool) -> Segment:
-    text = f"{part.word.short} {units.share(frac)}"
-    fits = labels and frac >= len(text) * _WIDE_CHARACTER
+    share = units.share(frac)
+    # The legend names what has room for its share alone.
+    text = next(
+        (
+            text
+            for text in (f"{part.word.short} {share}", "" if part.word.letter else share)
+            if labels and text and frac >= len(text) * _WIDE_CHARACTER
+        ),
+        "",
+    )
     return Segment(
         css=part.word.css,
         x=percent(x),
         width=percent(frac),
-        title=f"{part.word.label}: {units.duration(round(part.ns / n))}, {units.share(frac)}",
-        label=text if fits else "",
-        narrow=units.share(frac) if labels and frac >= _NARROW_LABEL else "",
+        title=f"{part.word.label}: {units.duration(round(part.ns / n))}, {share}",
+        label=text,
+        narrow=share if labels and frac >= _NARROW_LABEL else "",
         middle=percent(x + frac / 2),
         on=f"t-{part.word.css}",
-        letter=part.word.letter if not fits and frac >= _LETTER_SHARE else "",
+        letter=part.word.letter if not text and frac >= _LETTER_SHARE else "",
     )
 
 
@@ -110,5 +118,9 @@ def spoken(parts: Sequence[Part], total_ns: int) -> str:
 
 
 def track(css: str, x: float, frac: float) -> Segment:
-    """Return one mark on the grey track of a whole step."""
-    return Segment(css, percent(max(0.0, min(x, 1.0))), percent(max(0.0, min(frac, 1.0))), "")
+    """Return one mark on the grey track of a whole step, moved where it would leave the track.
+
+    The bound of a job is of its slowest ranks, while ``x`` is where all ranks together have theirs.
+    """
+    frac = max(0.0, min(frac, 1.0))
+    return Segment(css, percent(max(0.0, min(x, 1.0 - frac))), percent(frac), "")

@@ -11,10 +11,12 @@ from nsysflow.render import (
     bars,
     capture,
     findings,
+    questions,
     rank_efficiency,
     rank_host,
     rank_kernels,
     rank_step,
+    role,
     timeline,
     units,
     verdict,
@@ -50,8 +52,8 @@ class Block:
     state: State | None
 
 
-def context(document: Document, limits: Limits) -> dict[str, Any]:
-    """Return the variables of ``rank.html``."""
+def context(document: Document, limits: Limits, job: Document | None = None) -> dict[str, Any]:
+    """Return the variables of ``rank.html``; ``job`` says what this rank is to the others."""
     over = window(document)
     tables = _tables(document, over, limits.rows)
     drawn = {
@@ -69,22 +71,24 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
         "label": units.clean(str(document["lane"]["label"])),
         "eyebrow": _eyebrow(document, over),
         "verdict": verdict.sentence(document, over),
+        "role": role.role(document, job, over),
         "warnings": capture.warnings(document),
         "first": first_action(cards),
+        "told": findings.told(document["findings"]),
         "figures": _figures(document, over),
         "bar": bars.stack(bucket_parts, total, n=over.n),
         "bar_legend": bars.legend(bucket_parts, total, n=over.n),
         "bar_spoken": bars.spoken(bucket_parts, total),
         "cards": cards,
         "losses": rank_step.losses(document, over),
-        "questions": findings.questions(document, cards),
+        "questions": questions.questions(document, cards),
         "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
         or (None if picture else State("not applicable", "no step is shown")),
         **rank_step.context(document, over),
         **tables,
-        **capture.context(document),
+        **capture.context(document, over),
     }
 
 
@@ -205,7 +209,7 @@ def _explained(document: Document, over: Window) -> Figure:
     if why:
         return Figure("Explained", "", "", why.reason, None, why)
     confidence = section(document, "steps").get("confidence")
-    second = f"{units.duration(round(found['unattributed_ns'] / over.n))} not attributed"
+    second = f"{units.duration(round(found['unattributed_ns'] / over.n))} without a known cause"
     if confidence is not None:
         second += f"; steps confidence {confidence:.2f}"
     return _figure("Explained", units.share(1 - found["unattributed_frac"]), second)
