@@ -67,7 +67,7 @@ const ribbon = (width, px) => {
     seen.forEach(([s, d, c]) => put(c, box(s, base - full, d, full)));
   } else {
     const bins = Math.max(20, Math.round(px / 5)), w = width / bins, held = Array.from({ length: bins }, () => ({}));
-    $("#ribl").textContent = "share per " + time(seen.some((m) => m[4] > 1) ? Math.max(w, S.bin) : w);
+    $("#ribl").textContent = S.bin > w && seen.some((m) => m[4] > 1) ? "merged below " + time(S.bin) : "share per " + time(w);
     seen.forEach(([s, d, c, , , h]) => {
       const a = Math.max(s, t0), b = Math.min(s + d, t1);
       for (let i = Math.floor((a - t0) / w); i < bins && t0 + i * w < b; i++) held[i][c] = (held[i][c] || 0) + h * (Math.min(b, t0 + (i + 1) * w) - Math.max(a, t0 + i * w));
@@ -149,7 +149,7 @@ const pinMark = (mark, go) => {
 };
 const clear = () => { pin = null; detail.textContent = HINT; apply(); };
 const gaps = () => S.rows.filter((r) => r.kind === "idle").flatMap((r) => r.marks).filter((m) => m[4] === 1 && m[1] >= S.dur / 1000);
-const gap = (n) => { const g = gaps(); if (!g.length) { detail.textContent = "No idle gap of at least 0.1 % of the step."; return; } gapAt = (gapAt < 0 && n < 0 ? g.length - 1 : gapAt + n + g.length) % g.length; pinMark(g[gapAt], true); detail.textContent = `Gap ${gapAt + 1} of ${g.length}: ` + say(g[gapAt]); };
+const gap = (n) => { const g = gaps(); if (!g.length) { detail.textContent = "No idle gap of at least 0.1\u202f% of what is shown is drawn on its own."; return; } gapAt = (gapAt < 0 && n < 0 ? g.length - 1 : gapAt + n + g.length) % g.length; pinMark(g[gapAt], true); detail.textContent = `Gap ${gapAt + 1} of ${g.length}: ` + say(g[gapAt]); };
 const near = (e) => {
   const r = P.getBoundingClientRect(), w = t1 - t0, t = t0 + (e.clientX - r.left) / r.width * w, y = e.clientY - r.top;
   const lane = T.top.findIndex((top, i) => y >= top && y < top + T.high[i]), slack = w / r.width * 2;

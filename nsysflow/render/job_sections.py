@@ -116,7 +116,7 @@ def walk(
         "bar": bars.stack(parts, total),
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
-        "ranks": bars.stack(_rank_parts(sums, names), total),
+        "ranks": bars.stack(_rank_parts(sums, names), total, named=False),
         "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
         "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
         if stepped

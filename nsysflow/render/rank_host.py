@@ -84,8 +84,8 @@ def gaps(document: Document, window: Window, limit: int) -> Table | None:
         ),
         rows,
         note=f"{len(rows)} of {units.count(found['count'])} gaps, the longest; all together "
-        f"{units.duration(found['total_ns'])} in {window.text}. Starts count from the first event "
-        "of the capture; those that are links lie in a step that the timeline shows.",
+        f"{units.duration(found['total_ns'])} ({window.text}). Starts count from the first event "
+        "of the capture; those that are links lie in a window that the timeline shows.",
     )
 
 

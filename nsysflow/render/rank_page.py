@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nsysflow.analyses import ANALYSES
@@ -63,6 +63,7 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
     named, total = parts_of(document)
     bucket_parts = [Part(BUCKET[name], ns) for name, ns in named]
     picture = timeline.picture(document, limits.marks)
+    mine = role.role(document, job, over)
     return {
         "document": document,
         "window": over,
@@ -71,7 +72,7 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
         "label": units.clean(str(document["lane"]["label"])),
         "eyebrow": _eyebrow(document, over),
         "verdict": verdict.sentence(document, over),
-        "role": role.role(document, job, over),
+        "role": mine,
         "warnings": capture.warnings(document),
         "first": first_action(cards),
         "told": findings.told(document["findings"]),
@@ -81,7 +82,7 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
         "bar_spoken": bars.spoken(bucket_parts, total),
         "cards": cards,
         "losses": rank_step.losses(document, over),
-        "questions": questions.questions(document, cards),
+        "questions": _questions(document, cards, mine),
         "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
@@ -90,6 +91,18 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
         **tables,
         **capture.context(document, over),
     }
+
+
+def _questions(
+    document: Document, cards: list[findings.Card], mine: role.Role | None
+) -> list[questions.Question]:
+    """Return the questions of the lane; that it keeps others waiting only the job can tell."""
+    rows = questions.questions(document, cards)
+    if not (mine and mine.late):
+        return rows
+    title = findings.word("stragglers").label
+    told = "this rank makes the others wait, see above; of its own waiting: "
+    return [replace(q, text=told + q.text) if q.title == title else q for q in rows]
 
 
 def lane_title(document: Document) -> str:
