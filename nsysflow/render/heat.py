@@ -66,7 +66,9 @@ def step_times(
     shown, rows = _grouped(series)
     middle = statistics.median_low([t for _, times in series for t in times])
     note += f"Each cell is one step of one {rows}; {_SHADES}, the longer."
-    if len(steps) != columns:
+    if max(rank["steps_kept"] for rank in ranks) > columns:
+        note += " Columns are medians of equally many steps."
+    elif len(steps) != columns:
         note += " Columns count the kept steps, the first is 1."
     drawn = _map(shown, columns, middle, note)
     if len(steps) == columns:
