@@ -35,11 +35,14 @@ const box = (x, y, w, h) => `M${x} ${y}h${w}v${h}h-${w}z`;
 
 /* merged marks of one row may overlap: the lower one stands in front, so that both are seen */
 const levels = (marks) => {
-  const level = marks.map((m) => (m[5] < 1 ? 1 : 0));
-  marks.forEach((a, i) => {
-    if (!level[i]) return;
-    for (let j = i + 1; j < marks.length && marks[j][0] < a[0] + a[1]; j++) if (marks[j][5] < 1) level[marks[j][5] > a[5] ? i : j]++;
+  const level = marks.map(() => 0), merged = marks.map((m, i) => i).filter((i) => marks[i][5] < 1), higher = marks.map(() => []);
+  merged.forEach((a, at) => {
+    for (let k = at + 1; k < merged.length && marks[merged[k]][0] < marks[a][0] + marks[a][1]; k++) {
+      const b = merged[k], up = marks[a][5] < marks[b][5];
+      higher[up ? a : b].push(up ? b : a);
+    }
   });
+  merged.sort((a, b) => marks[b][5] - marks[a][5] || a - b).forEach((a) => { level[a] = 1 + Math.max(0, ...higher[a].map((b) => level[b])); });
   return level;
 };
 /* all rows but the state row are drawn once per step; zooming only changes the viewBox */

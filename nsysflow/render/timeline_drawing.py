@@ -111,17 +111,20 @@ def _row(row: Row, dur: int, css: Sequence[str], top: int, coarse: int) -> list[
 def levels(marks: Sequence[Sequence[float]]) -> list[int]:
     """Return how far in front each mark stands: of merged ones that overlap the lower one does.
 
-    Without that the fill that comes last would hide what it overlaps.
+    Without that the fill that comes last would hide what it overlaps. ``marks`` begin in order.
     """
-    found = [int(mark[5] < 1) for mark in marks]
-    for at, (start, length, _class, _name, _n, share) in enumerate(marks):
-        if not found[at]:
-            continue
-        for other in range(at + 1, len(marks)):
-            if marks[other][0] >= start + length:
+    merged = [at for at, mark in enumerate(marks) if mark[5] < 1]
+    higher: dict[int, list[int]] = {at: [] for at in merged}
+    for place, at in enumerate(merged):
+        end = marks[at][0] + marks[at][1]
+        for other in merged[place + 1 :]:
+            if marks[other][0] >= end:
                 break
-            if marks[other][5] < 1:
-                found[at if marks[other][5] > share else other] += 1
+            low, high = (at, other) if marks[at][5] < marks[other][5] else (other, at)
+            higher[low].append(high)
+    found = [0] * len(marks)
+    for at in sorted(merged, key=lambda at: (-marks[at][5], at)):
+        found[at] = 1 + max((found[other] for other in higher[at]), default=0)
     return found
 
 
