@@ -67,6 +67,12 @@ def test_a_waiting_rank_is_told_for_whom() -> None:
     nobody = role(document, job("0005", verdict="rotating"), over)
     assert nobody is not None
     assert nobody.text.endswith("No rank comes last in most steps.")
+    maybe = role(document, job("0007", verdict="cannot_tell"), over)
+    assert maybe is not None
+    assert maybe.text.endswith("ank\u00a07 came last, in too few steps to rule out chance.")
+    none = role(document, job(), over)
+    assert none is not None
+    assert none.text.endswith("No straggler was found.")
     document["causes"]["exposed_comm"]["wait_gated"] = round(0.04 * over.ns)
     assert role(document, job("0005"), over) is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +49,27 @@ def role(document: Document, job: Document | None, over: Window) -> Role | None:
     if units.ratio(waits, over.ns) < WORTH_NAMING:
         return None
     share = units.share(units.ratio(waits, over.ns))
-    text = f"{units.duration(round(waits / over.n))} of {over.each} ({share})."
-    if late:
-        named = ", ".join(_name(row) for row in late[:_MOST_NAMED])
-        more = f" and {len(late) - _MOST_NAMED} more" if len(late) > _MOST_NAMED else ""
-        comes = "comes" if len(late) == 1 else "come"
-        text += f" In most steps {named}{more} {comes} last."
-    else:
-        text += " No rank comes last in most steps."
+    text = (
+        f"{units.duration(round(waits / over.n))} of {over.each} ({share}). {_last(items(found))}"
+    )
     link = "Who comes last, and why"
     return Role("This rank waits for others:", text, "index.html#stragglers", link)
+
+
+def _last(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Say who comes last, as far as that is known."""
+    late = [row for row in rows if row["verdict"] == "straggler"]
+    maybe = [row for row in rows if row["verdict"] == "cannot_tell"]
+    if late:
+        return f"In most steps {_names(late)} {'comes' if len(late) == 1 else 'come'} last."
+    if maybe:
+        return f"{units.sentence(_names(maybe))} came last, in too few steps to rule out chance."
+    return "No rank comes last in most steps." if rows else "No straggler was found."
+
+
+def _names(rows: Sequence[Mapping[str, Any]]) -> str:
+    more = f" and {len(rows) - _MOST_NAMED} more" if len(rows) > _MOST_NAMED else ""
+    return ", ".join(_name(row) for row in rows[:_MOST_NAMED]) + more
 
 
 def _late(row: Mapping[str, Any], walk: Mapping[str, Any]) -> Role:

@@ -166,7 +166,9 @@ def _one_name(names: Sequence[str], letter: str | None) -> str:
     """Join what shares a fill; causes of idle time that do have a word for all of them."""
     if letter and len(names) > 1:
         return LETTER_WORD[letter]
-    return " · ".join(names)
+    # "graph" says no more than "graph, not split".
+    longest = [name for name in names if not any(n != name and n.startswith(name) for n in names)]
+    return " · ".join(dict.fromkeys(longest))
 
 
 def _note(step: Step, name: str) -> str:
