@@ -20,6 +20,7 @@ from nsysflow.find import Found
 from nsysflow.mask import Masker
 from nsysflow.outdir import OutDir
 from nsysflow.record import InputState, Record
+from nsysflow.render.role import brief
 from nsysflow.settings import Limits, Settings
 
 WHOLE = (1, 1)
@@ -141,10 +142,10 @@ def draw(out: OutDir, plan: Plan) -> Path:
     if not (out.path / "result.json").is_file():
         raise UsageError(f"{out.path} holds no result.json", hint="run nsysflow analyse first")
     result = tasks.load(out.path / "result.json")
-    rows = result["ranks"]
+    rows, job = result["ranks"], brief(result)
 
     def call(position: int, _limits: Limits) -> tuple[Any, ...]:
-        return (out.path / rows[position]["result"], out.path / rows[position]["page"])
+        return (out.path / rows[position]["result"], out.path / rows[position]["page"], job)
 
     stage = _Stage("render", tasks.render_page, call)
     with _running(stage, range(len(rows)), out, plan) as ends:

@@ -119,9 +119,9 @@ def stored(store: Path, lane: rank.Lane) -> analyse.Stored:
         ) from error
 
 
-def render_page(document: Path, page: Path) -> None:
-    """Write the page of one rank document."""
-    outdir.write_text(page, render.render_rank(load(document)))
+def render_page(document: Path, page: Path, job: dict[str, Any]) -> None:
+    """Write the page of one rank document; ``job`` is ``render.role.brief`` of its result."""
+    outdir.write_text(page, render.render_rank(load(document), job))
 
 
 def _lane_key(store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings) -> str:

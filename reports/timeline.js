@@ -5,7 +5,7 @@ if (!source) return;
 const T = JSON.parse(source.textContent);
 const P = $("#tlp"), plot = $("#plot"), axis = $("#ax"), words = $("#nv"), detail = $("#tldet"), selected = $("#selr");
 const WHOLE = $("[data-tl=\"0\"]").textContent.toLowerCase();
-const HINT = "Hover or click a mark. Click pins it; drag pans; Ctrl+wheel zooms; n and p walk the gaps.";
+const HINT = matchMedia("(hover:none)").matches ? "Tap a mark to pin it; drag sideways to pan; the buttons zoom and walk the gaps." : "Hover or click a mark. Click pins it; drag pans; Ctrl+wheel zooms; n and p walk the gaps.";
 const HEIGHT = T.top[T.top.length - 1] + T.high[T.high.length - 1] + 6;
 const BUCKETS = ["compute", "overlap", "comm", "mem", "graph", "idle"];
 const STATE = T.css.map((c, i) => [BUCKETS.indexOf(c), i]).filter(([at]) => at >= 0).sort((a, b) => a[0] - b[0]).map(([, i]) => i);
@@ -15,7 +15,7 @@ const empty = (e) => { while (e.firstChild) e.firstChild.remove(); };
 
 /* marks: columns with start differences become [start, length, class, name, ops, share, row] */
 const steps = T.steps.map((step) => ({
-  dur: step.dur, unit: step.unit,
+  dur: step.dur, unit: step.unit, bin: step.bin, note: step.note,
   rows: step.rows.map((row, lane) => {
     let at = 0;
     return { label: row.label, kind: row.kind, marks: row.s.map((d, i) => [at += d, row.d[i], row.c[i], row.n ? row.n[i] : -1, row.k ? row.k[i] : 1, row.h ? row.h[i] / 100 : 1, lane]) };
@@ -33,14 +33,28 @@ const time = (value) => {
 };
 const box = (x, y, w, h) => `M${x} ${y}h${w}v${h}h-${w}z`;
 
+/* merged marks of one row may overlap: the lower one stands in front, so that both are seen */
+const levels = (marks) => {
+  const level = marks.map(() => 0), merged = marks.map((m, i) => i).filter((i) => marks[i][5] < 1), higher = marks.map(() => []);
+  merged.forEach((a, at) => {
+    for (let k = at + 1; k < merged.length && marks[merged[k]][0] < marks[a][0] + marks[a][1]; k++) {
+      const b = merged[k], up = marks[a][5] < marks[b][5];
+      higher[up ? a : b].push(up ? b : a);
+    }
+  });
+  merged.sort((a, b) => marks[b][5] - marks[a][5] || a - b).forEach((a) => { level[a] = 1 + Math.max(0, ...higher[a].map((b) => level[b])); });
+  return level;
+};
 /* all rows but the state row are drawn once per step; zooming only changes the viewBox */
 const draw = () => {
   empty(plot);
   S.rows.forEach((row, lane) => {
     if (row.kind === "state") return;
     const base = T.top[lane] + T.high[lane] - 2, full = T.high[lane] - 12, by = {};
-    row.marks.forEach(([s, d, c, , , h]) => { const y = Math.max(1, full * h); (by[c] ||= []).push(box(s, (base - y).toFixed(1), Math.max(d, .1), y.toFixed(1))); });
-    for (const c in by) plot.append(el("path", { class: T.css[c], d: by[c].join("") }));
+    const level = levels(row.marks);
+    row.marks.forEach(([s, d, c, , , h], i) => { const y = Math.max(1, full * h); ((by[level[i]] ||= {})[c] ||= []).push(box(s, (base - y).toFixed(1), Math.max(d, .1), y.toFixed(1))); });
+    const few = row.marks.length <= T.few ? " few" : "";
+    for (const l in by) for (const c in by[l]) plot.append(el("path", { class: T.css[c] + few, d: by[l][c].join("") }));
   });
 };
 /* the state row: single intervals when few are in view, else the share of each bucket per 5 px */
@@ -56,7 +70,7 @@ const ribbon = (width, px) => {
     seen.forEach(([s, d, c]) => put(c, box(s, base - full, d, full)));
   } else {
     const bins = Math.max(20, Math.round(px / 5)), w = width / bins, held = Array.from({ length: bins }, () => ({}));
-    $("#ribl").textContent = "share per " + time(w);
+    $("#ribl").textContent = S.bin > w && seen.some((m) => m[4] > 1) ? "merged below " + time(S.bin) : "share per " + time(w);
     seen.forEach(([s, d, c, , , h]) => {
       const a = Math.max(s, t0), b = Math.min(s + d, t1);
       for (let i = Math.floor((a - t0) / w); i < bins && t0 + i * w < b; i++) held[i][c] = (held[i][c] || 0) + h * (Math.min(b, t0 + (i + 1) * w) - Math.max(a, t0 + i * w));
@@ -75,12 +89,17 @@ const write = (width, k) => {
   empty(words);
   let left = 160;
   S.rows.forEach((row, lane) => {
+    if (!row.marks.length) { const e = el("text", { x: 0, y: T.top[lane] + 22, dx: 4, class: "nvl" }); e.textContent = "none"; words.append(e); }
     if (row.kind === "state") return;
+    let free = 0;
     for (const mark of row.marks) {
       const [s, d, c] = mark;
       if (s >= t1 || s + d <= t0 || left <= 0) continue;
+      /* merged marks without a common name say no more than their colour */
+      if (mark[4] > 1 && mark[3] < 0 && row.kind !== "idle") continue;
       const a = Math.max(s, t0), px = (Math.min(s + d, t1) - a) / k;
-      if (px < 64) continue;
+      if (px < 64 || a < free) continue;
+      free = s + d;
       const room = Math.floor(px / 6.6) - 1, text = label(mark);
       const e = el("text", { x: 100 * (a - t0) / width + "%", y: T.top[lane] + 22, dx: 4, class: row.kind === "nvtx" ? "nvl" : "tlt " + (ON[T.css[c]] || "halo") });
       e.textContent = text.length > room ? text.slice(0, room - 1) + "…" : text;
@@ -124,7 +143,7 @@ const view = (a, b) => {
 const zoom = (f, at = .5) => { const w = t1 - t0, c = t0 + w * at; view(c - w * f * at, c + w * f * (1 - at)); };
 const pan = (f) => { const w = t1 - t0; view(t0 + w * f, t1 + w * f); };
 const kind = (m) => (m[3] >= 0 && T.words[m[2]] !== label(m) ? " · " + T.words[m[2]] : "");
-const say = (m) => label(m) + kind(m) + (m[4] > 1 ? ` · ${m[4]} of them, ${Math.round(100 * m[5])}\u202f% busy, binned` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
+const say = (m) => label(m) + kind(m) + (m[4] > 1 ? ` · ${m[4]} merged, covering ${Math.round(100 * m[5])}\u202f%` : "") + ` · ${S.rows[m[6]].label} · starts ${time(m[0])} · lasts ${time(m[1])}`;
 const pinMark = (mark, go) => {
   pin = mark; detail.textContent = say(mark);
   if (!go) { apply(); return; }
@@ -132,15 +151,15 @@ const pinMark = (mark, go) => {
   view(mark[0] + mark[1] / 2 - w / 2, mark[0] + mark[1] / 2 + w / 2);
 };
 const clear = () => { pin = null; detail.textContent = HINT; apply(); };
-const gaps = () => S.rows.filter((r) => r.kind === "idle").flatMap((r) => r.marks).filter((m) => m[1] >= S.dur / 1000);
-const gap = (n) => { const g = gaps(); if (!g.length) { detail.textContent = "No idle gap of at least 0.1 % of the step."; return; } gapAt = (gapAt + n + g.length) % g.length; pinMark(g[gapAt], true); };
+const gaps = () => S.rows.filter((r) => r.kind === "idle").flatMap((r) => r.marks).filter((m) => m[4] === 1 && m[1] >= S.dur / 1000);
+const gap = (n) => { const g = gaps(); if (!g.length) { detail.textContent = "No idle gap of at least 0.1\u202f% of what is shown is drawn on its own."; return; } gapAt = (gapAt < 0 && n < 0 ? g.length - 1 : gapAt + n + g.length) % g.length; pinMark(g[gapAt], true); detail.textContent = `Gap ${gapAt + 1} of ${g.length}: ` + say(g[gapAt]); };
 const near = (e) => {
   const r = P.getBoundingClientRect(), w = t1 - t0, t = t0 + (e.clientX - r.left) / r.width * w, y = e.clientY - r.top;
   const lane = T.top.findIndex((top, i) => y >= top && y < top + T.high[i]), slack = w / r.width * 2;
   if (lane < 0 || !S.rows[lane]) return null;
   return S.rows[lane].marks.reduce((best, m) => (t >= m[0] - slack && t <= m[0] + m[1] + slack && (!best || m[1] < best[1]) ? m : best), null);
 };
-const pick = (index) => { S = steps[index]; $("#stepsel").value = index; pin = null; gapAt = -1; draw(); };
+const pick = (index) => { S = steps[index]; $("#stepsel").value = index; pin = null; gapAt = -1; $("#tlnote").textContent = S.note; draw(); };
 
 P.addEventListener("mousemove", (e) => { if (!pin) { const m = near(e); detail.textContent = m ? say(m) : HINT; } });
 P.addEventListener("click", (e) => { if (moved) return; const m = near(e); if (m) pinMark(m); else clear(); });

@@ -138,7 +138,9 @@ def test_only_the_time_since_the_collective_before_counts(plain: Job) -> None:
     assert (
         "compute takes 299" in found["evidence"][1] or "compute takes 298" in found["evidence"][1]
     )
-    assert found["evidence"][1].endswith("since the collective before")
+    assert found["evidence"][1].endswith(
+        "between the collective before and the one in which the rank comes last"
+    )
     assert any("gemm_a" in text for text in found["evidence"])
     assert not any("gemm_b" in text for text in found["evidence"])
 

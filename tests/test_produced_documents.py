@@ -47,7 +47,9 @@ def test_pages_are_functions_of_the_documents(reports: list[Path]) -> None:
     for report in reports:
         made = dict(documents([report]))
         result = made.pop(report / "result.json")
-        again = {file.with_suffix(".html"): render_rank(rank) for file, rank in made.items()}
+        again = {
+            file.with_suffix(".html"): render_rank(rank, result) for file, rank in made.items()
+        }
         again[report / "index.html"] = render_index(result, list(made.values()))
         for file, text in again.items():
             assert file.read_text(encoding="utf-8") == text

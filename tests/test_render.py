@@ -12,7 +12,7 @@ import pytest
 
 from nsysflow.model import CATEGORIES
 from nsysflow.render import render_index, render_rank, timeline, timeline_marks
-from nsysflow.render.findings import questions
+from nsysflow.render.questions import questions
 from tests.support import documents
 from tests.support.document_parts import listed
 from tests.support.hard_documents import huge
@@ -224,11 +224,19 @@ def test_the_timeline_links_a_gap_to_its_place() -> None:
 def test_one_blind_question_does_not_hide_what_the_others_found() -> None:
     states = ("ok", "unavailable", "ok", "unavailable")
     found = [
-        {"category": "host_overhead", "status": state, "title": f"{state} {k}", "why": "It costs."}
+        {
+            "id": "gil_wait",
+            "category": "host_overhead",
+            "status": state,
+            "title": f"{state} {k}",
+            "why": "It costs.",
+            "capture_next": "--trace=python-gil",
+        }
         for k, state in enumerate(states)
     ]
     rows = {row.title: row for row in questions({"findings": found}, ())}
     (told,) = (row for row in rows.values() if row.chip == "could not look")
     assert told.text == (
-        "unavailable 1. It costs. 2 other questions found nothing; 1 more could not be looked at."
+        "waiting for the GIL: unavailable 1. To look, capture with --trace=python-gil. "
+        "2 other questions found nothing; 1 more could not be looked at."
     )

@@ -293,7 +293,7 @@ def test_an_outlier_is_slowest_but_never_the_median() -> None:
 def test_the_note_reaches_the_page(tmp_path: Path) -> None:
     document = only(stepping([10, 11, 12, 13]), tmp_path, Settings(timeline_steps=(2, 77)))
     assert document["timeline"]["note"] == "no step has the number 77"
-    assert "no step has the number 77" in render_rank(document)
+    assert "No step has the number 77." in render_rank(document)
 
 
 def test_phases_are_seen_where_the_gpu_works_for_them(tmp_path: Path) -> None:

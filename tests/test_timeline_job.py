@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import pairwise
 from random import Random
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nsysflow.analyse import timeline_marks
+from nsysflow.demo import make_run
+from nsysflow.demo.plan import Plan
 from nsysflow.job import drawn as job_drawn
 from nsysflow.job.drawn import stretches
 from nsysflow.job.lanes import NEVER
@@ -42,6 +45,11 @@ def late(rank: int, step: int) -> int:
 
 def comm(drawn: Drawn) -> list[Mark]:
     return [mark for mark in drawn.of("stream") if mark.group in SPLIT | {"unsplit", "hidden"}]
+
+
+def has_path(page: str, css: str) -> bool:
+    """Whether the static picture has marks with this fill, outlined where they are few or not."""
+    return re.search(rf'<path class="{css}(?: few)?" d="M', page) is not None
 
 
 def expected(planted: Planted, rank: int, number: int) -> list[tuple[str, int, int]]:
@@ -111,9 +119,9 @@ def test_the_page_names_and_draws_the_split(job: Job) -> None:
     for css, words in (
         ("x-wait", "comm, waiting for other ranks"),
         ("x-late", "comm, host late as well"),
-        ("comm", "comm, transfer"),
+        ("comm", "comm, transfer · exposed communication"),
     ):
-        assert f'<path class="{css}"' in page
+        assert has_path(page, css)
         assert f"{words}</li>" in page
     assert "transfer not known</li>" not in page
 
@@ -133,8 +141,8 @@ def test_what_cannot_be_told_stays_unsplit(lack: str, tmp_path: Path) -> None:
         assert not groups & SPLIT
         if groups:
             page = render_rank(document)
-            assert '<path class="x-unsplit"' in page
-            assert '<path class="x-wait"' not in page
+            assert has_path(page, "x-unsplit")
+            assert not has_path(page, "x-wait")
             assert "comm, wait or transfer not known</li>" in page
 
 
@@ -212,6 +220,31 @@ def test_stretches_equal_a_loop_over_instants(seed: int) -> None:
         name for low, high, name in found for _ in range(low, high)
     ]
     assert all(a[2] != b[2] for a, b in pairwise(found))
+
+
+@pytest.mark.slow
+def test_a_planted_pipeline_bubble_is_drawn_as_such(tmp_path: Path) -> None:
+    """What stages wait for each other: planted, summed by cause and drawn are one number each."""
+    plan = Plan(
+        ranks=4, steps=6, kernels=2_500, stall_every=0, drift_ppb=0, late="none",
+        tensor_parallel=2, pipeline_parallel=2, micro_batches=4,
+    )  # fmt: skip
+    truth = make_run(tmp_path / "run", plan)
+    job = job_of(tmp_path / "run", tmp_path, Settings(timeline_steps=tuple(range(100, 106))))
+    for rank in truth["ranks"]:
+        document = job.lanes[f"{rank['rank']:04d}"]
+        kept = [step for step in rank["steps"] if step["kept"]]
+        planted_ns = sum(step["collectives"]["pp:send_recv"]["wait_ns"] for step in kept)
+        steps = drawn_steps(document)
+        assert sorted(step.item["number"] for step in steps) == [step["number"] for step in kept]
+        bubbles = [mark for step in steps for mark in step.of("stream") if mark.group == "bubble"]
+        # Each micro-batch can wait on its way forward and on its way back.
+        assert len(bubbles) >= len(kept)
+        assert sum(mark.covered for mark in bubbles) == planted_ns > 0
+        assert document["causes"]["exposed_comm"]["pipeline_bubble"] == planted_ns
+        page = render_rank(document, job.result)
+        assert has_path(page, "x-bubble")
+        assert "pipeline bubble</li>" in page
 
 
 def test_a_lane_alone_stays_unsplit(tmp_path: Path) -> None:

@@ -214,7 +214,10 @@ def _rank(document: Document) -> Document:
         "buckets": document["buckets"],
         "causes": document["causes"],
         "mfu": document["mfu"]["mfu"],
-        "top_finding": findings[0]["title"] if findings else None,
+        # What could not be looked at is no finding.
+        "top_finding": next(
+            (row["title"] for row in findings if row["status"] in ("opportunity", "info")), None
+        ),
     }
 
 

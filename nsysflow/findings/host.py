@@ -65,7 +65,7 @@ def _launch(lane: Lane) -> Answer:
     if pace is not None:
         text.append(f"launching takes {pace:.3g} times as long as the median kernel runs")
     if depth is not None:
-        text.append(f"at a launch {depth} kernels are queued or running in the median")
+        text.append(f"kernels queued or running at a launch, median: {depth}")
     slow = (pace or 0) > SLOW_HOST or (depth is not None and depth <= STARVED_QUEUE)
     return Answer(sum(parts.values()), tuple(text), fires=slow)
 

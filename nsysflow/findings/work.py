@@ -26,7 +26,7 @@ def _data(lane: Lane) -> Answer:
         )
     text = (
         f"{section['steps_affected']} of {lane.kept} steps wait, "
-        f"{lane.per_step(lane.idle['data_loading'])} of idle GPU per step in the mean"
+        f"{lane.per_step(lane.idle['data_loading'])} of idle GPU per step on average"
     )
     evidence = (text, *_workers(section)) if lane.idle["data_loading"] else ()
     return Answer(lane.idle["data_loading"], evidence)
@@ -55,7 +55,7 @@ def _copies(lane: Lane) -> Answer:
 def _copy_text(lane: Lane, row: Mapping[str, Any]) -> str:
     pageable = " with a pageable side" if row["pageable"] else ""
     return (
-        f"{plain(row['kind'])}{pageable}: {row['count']} of {bytes_text(row['bytes'])} in all, "
+        f"{plain(row['kind'])}{pageable}: n {row['count']:,}, {bytes_text(row['bytes'])} in all, "
         f"{lane.per_step(row['exposed_ns'])} exposed per step"
     )
 
@@ -79,7 +79,7 @@ def _communication(lane: Lane) -> Answer:
     evidence += [
         {
             "text": f"{plain(row['op'])}: {lane.per_step(row['exposed_ns'])} exposed per step, "
-            f"{row['count']} in all",
+            f"n {row['count']:,}",
             "table": "collectives",
         }
         for row in rows[:2]

@@ -85,8 +85,8 @@ def _told(
     if 0 < whole < early * WHOLE:
         return f"{per_step}, and is what takes longer since the collective before"
     return (
-        f"{per_step}, and {time_text(early)} more before the rank comes last, "
-        "since the collective before"
+        f"{per_step}, and {time_text(early)} more between the collective before and the one in "
+        "which the rank comes last"
     )
 
 

@@ -8,13 +8,16 @@ from typing import Any
 from nsysflow.render import job_page, page, rank_page, units
 
 
-def render_rank(document: Mapping[str, Any]) -> str:
-    """Return the page of one lane from its rank document (schema 1)."""
+def render_rank(document: Mapping[str, Any], job: Mapping[str, Any] | None = None) -> str:
+    """Return the page of one lane from its rank document (schema 1).
+
+    ``job`` is the result document of its run, or ``role.brief`` of it: what other ranks wait for.
+    """
     return page.write(
         "rank.html",
         ("page.js", "timeline.js"),
         lambda limits: {
-            **rank_page.context(document, limits),
+            **rank_page.context(document, limits, job),
             "page_title": units.one_line(f"{rank_page.lane_title(document)} · nsysflow"),
             "toc": RANK_SECTIONS,
         },

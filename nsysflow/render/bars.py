@@ -12,6 +12,7 @@ from nsysflow.render.words import Word
 _WIDE_CHARACTER = 7.6 / 1152
 _NARROW_LABEL = 0.13
 _LETTER_SHARE = 0.03
+_SHARE_ALONE = 0.045
 
 
 @dataclass(frozen=True)
@@ -54,11 +55,12 @@ def percent(frac: float) -> str:
 
 
 def stack(
-    parts: Iterable[Part], total_ns: int, *, n: int = 1, labels: bool = True
+    parts: Iterable[Part], total_ns: int, *, n: int = 1, labels: bool = True, named: bool = True
 ) -> list[Segment]:
     """Lay the parts side by side over ``total_ns``; parts without time are left out.
 
-    ``n`` is how many steps the parts are sums of: what is written is their average.
+    ``n`` is how many steps the parts are sums of: what is written is their average. ``named``: a
+    legend names the fills, so that a share can stand alone where no more has room.
     """
     segments = []
     done = 0
@@ -66,24 +68,34 @@ def stack(
         if part.ns <= 0:
             continue
         frac = units.ratio(part.ns, total_ns)
-        segments.append(_segment(part, units.ratio(done, total_ns), frac, n, labels=labels))
+        text = _label(part, frac, named=named) if labels else ""
+        narrow = units.share(frac) if labels and frac >= _NARROW_LABEL else ""
+        segments.append(_segment(part, (units.ratio(done, total_ns), frac), n, (text, narrow)))
         done += part.ns
     return segments
 
 
-def _segment(part: Part, x: float, frac: float, n: int, *, labels: bool) -> Segment:
-    text = f"{part.word.short} {units.share(frac)}"
-    fits = labels and frac >= len(text) * _WIDE_CHARACTER
+def _label(part: Part, frac: float, *, named: bool) -> str:
+    """Return what a segment has room for: name and share, the share alone, or nothing."""
+    share = units.share(frac)
+    text = f"{part.word.short} {share}"
+    if frac >= len(text) * _WIDE_CHARACTER:
+        return text
+    return share if named and not part.word.letter and frac >= _SHARE_ALONE else ""
+
+
+def _segment(part: Part, place: tuple[float, float], n: int, texts: tuple[str, str]) -> Segment:
+    (x, frac), (text, narrow) = place, texts
     return Segment(
         css=part.word.css,
         x=percent(x),
         width=percent(frac),
         title=f"{part.word.label}: {units.duration(round(part.ns / n))}, {units.share(frac)}",
-        label=text if fits else "",
-        narrow=units.share(frac) if labels and frac >= _NARROW_LABEL else "",
+        label=text,
+        narrow=narrow,
         middle=percent(x + frac / 2),
         on=f"t-{part.word.css}",
-        letter=part.word.letter if not fits and frac >= _LETTER_SHARE else "",
+        letter=part.word.letter if not text and frac >= _LETTER_SHARE else "",
     )
 
 
@@ -110,5 +122,9 @@ def spoken(parts: Sequence[Part], total_ns: int) -> str:
 
 
 def track(css: str, x: float, frac: float) -> Segment:
-    """Return one mark on the grey track of a whole step."""
-    return Segment(css, percent(max(0.0, min(x, 1.0))), percent(max(0.0, min(frac, 1.0))), "")
+    """Return one mark on the grey track of a whole step, moved where it would leave the track.
+
+    The bound of a job is of its slowest ranks, while ``x`` is where all ranks together have theirs.
+    """
+    frac = max(0.0, min(frac, 1.0))
+    return Segment(css, percent(max(0.0, min(x, 1.0 - frac))), percent(frac), "")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nsysflow.render import units
-from nsysflow.render.sections import Document, State, section, state
-from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, RECOMPUTE_SOURCE, SECTION, plain
+from nsysflow.render import facts, units
+from nsysflow.render.sections import Document, State, Window, section, state
+from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, SECTION, plain
 
 _LOW_CONFIDENCE = 0.5
 # What a person calls the tables, what they are for, and the flag that records them.
@@ -91,7 +91,7 @@ def warnings(document: Document) -> list[Caution]:
     return found
 
 
-def context(document: Document) -> dict[str, Any]:
+def context(document: Document, over: Window) -> dict[str, Any]:
     """Return the variables of the capture section."""
     taken = document["capture"]
     dropped = {name: n for name, n in (taken.get("dropped") or {}).items() if n}
@@ -113,7 +113,7 @@ def context(document: Document) -> dict[str, Any]:
             for check in section(document, "mfu").get("checks") or ()
         ],
         "silent": _silent(document),
-        "facts": _facts(document),
+        "facts": facts.facts(document, over),
         "rank_source": RANK_SOURCE.get(
             document["lane"]["rank_source"], document["lane"]["rank_source"]
         ),
@@ -234,74 +234,3 @@ def _silent(document: Document) -> list[tuple[str, State]]:
         if why:
             found.append((SECTION.get(name) or plain(name).capitalize(), why))
     return found
-
-
-def _facts(document: Document) -> list[tuple[str, str, State | None]]:
-    """Return the short sections: launch, data loading, recomputation, memory."""
-    return [
-        ("Launching", *_fact(section(document, "launch"), _launch)),
-        ("Data loading", *_fact(section(document, "data_loading"), _data_loading)),
-        ("Recomputation", *_fact(section(document, "recompute"), _recompute)),
-        ("GPU memory", *_fact(section(document, "gpu_memory"), _gpu_memory)),
-    ]
-
-
-def _fact(
-    found: Mapping[str, Any], say: Callable[[Mapping[str, Any]], str]
-) -> tuple[str, State | None]:
-    why = state(found)
-    return ("", why) if why else (say(found), None)
-
-
-def _launch(found: Mapping[str, Any]) -> str:
-    parts = []
-    if found["lambda"] is not None:
-        parts.append(
-            f"Median time between launches ÷ median kernel: {units.decimal(found['lambda'])}"
-        )
-    if found["queue_depth_median"] is not None:
-        parts.append(f"Queue depth at launch, median: {units.decimal(found['queue_depth_median'])}")
-    parts.append(
-        f"{units.count(found['graph_launches'] or 0)} graph launches, "
-        f"{units.duration(found['graph_launch_ns'] or 0)}; "
-        f"{units.count(found['kernels_in_graphs'] or 0)} kernels in graphs"
-    )
-    return ". ".join(parts) + "."
-
-
-def _data_loading(found: Mapping[str, Any]) -> str:
-    evidence = found["evidence"]
-    shown = "; ".join(str(part) for part in evidence) if isinstance(evidence, list) else evidence
-    return units.clean(
-        f"{units.duration(found['per_step_ns'] or 0)} per step, "
-        f"in {units.some(found['steps_affected'], 'step')}."
-        + (f" Seen as {shown}." if shown else "")
-        + _workers(found.get("workers"))
-    )
-
-
-def _workers(workers: Sequence[Mapping[str, Any]] | None) -> str:
-    if workers is None:
-        return " Threads have no names in this capture."
-    if not workers:
-        return " No thread is named like a loader."
-    named = ", ".join(
-        f"{row['count']} × {row['name']}{'' if row['own'] else ' in processes without a GPU'}"
-        for row in workers
-    )
-    return f" Loader threads: {named}."
-
-
-def _recompute(found: Mapping[str, Any]) -> str:
-    source = RECOMPUTE_SOURCE.get(str(found["source"]), str(found["source"]))
-    rho = units.decimal(found["rho"]) if found["rho"] is not None else "not known"
-    spent = (
-        units.duration(found["recompute_ns"]) if found["recompute_ns"] is not None else "not known"
-    )
-    return units.clean(f"Forward launches per backward: {rho}; time {spent}. From {source}.")
-
-
-def _gpu_memory(found: Mapping[str, Any]) -> str:
-    peak = units.size(found["peak_bytes"]) if found["peak_bytes"] is not None else "not known"
-    total = units.size(found["total_bytes"]) if found["total_bytes"] is not None else "not known"
-    return f"Peak {peak} of {total}."

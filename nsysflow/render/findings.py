@@ -1,4 +1,4 @@
-"""Findings as cards, the sum of their bounds, and the table of all questions asked."""
+"""Findings as cards, and the sum of their bounds."""
 
 from __future__ import annotations
 
@@ -6,12 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from nsysflow.model import BUCKETS, CATEGORIES
+from nsysflow.model import BUCKETS
 from nsysflow.render import units
 from nsysflow.render.bars import Segment, track
 from nsysflow.render.sections import Document
 from nsysflow.render.timeline import Places
-from nsysflow.render.words import BUCKET, CATEGORY, CONFIDENCE, STATUS, Word, bucket_of, plain
+from nsysflow.render.words import (
+    BUCKET,
+    CATEGORY,
+    CONFIDENCE,
+    Word,
+    bucket_of,
+    plain,
+)
 
 # On paper so many cards are open at most, and while so many characters are not used up; a text
 # of so many is cut there.
@@ -62,24 +69,22 @@ class Card:
         return sum(min(len(text), PAPER_TEXT) for text in texts)
 
 
-@dataclass(frozen=True)
-class Question:
-    """One row of "all questions asked"."""
-
-    title: str
-    css: str
-    chip: str | None
-    text: str
-    links: tuple[tuple[str, str], ...]
-    share: str
-    share_value: str
-    bound: str
-    bound_value: str
-
-
 def opportunities(findings: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the findings that are cards, in the order given (by bound, largest first)."""
     return [finding for finding in findings if finding["status"] == "opportunity"]
+
+
+def told(findings: Sequence[Mapping[str, Any]]) -> dict[str, str] | None:
+    """Return what to do first where nothing was found: mend what kept us from looking."""
+    rows = [
+        row
+        for row in findings
+        if row["status"] == "info" and row["category"] == "measurement" and row["fix"]
+    ]
+    row = max(rows, key=lambda row: row["bound_frac"] or 0, default=None)
+    if row is None:
+        return None
+    return {key: units.clean(row[key] or "") for key in ("title", "fix", "capture_next")}
 
 
 def word(category: str) -> Word:
@@ -223,67 +228,3 @@ def _ranks(ranks: Sequence[object]) -> str:
     else:
         return ", ".join(units.clean(str(rank)) for rank in ranks)
     return f"rank{'s' if len(ranks) > 1 else ''} {text}"
-
-
-def questions(document: Document, links: Sequence[Card]) -> list[Question]:
-    """Return one row per category: found, found nothing, could not look, or not asked."""
-    by_category: dict[str, list[Mapping[str, Any]]] = {name: [] for name in CATEGORIES}
-    for finding in document["findings"]:
-        by_category.setdefault(finding["category"], []).append(finding)
-    found = opportunities(document["findings"])
-    card_of = {id(finding): card for finding, card in zip(found, links, strict=True)}
-    return [
-        _question(name, document.get("categories") or {}, rows, card_of)
-        for name, rows in by_category.items()
-    ]
-
-
-def _question(
-    name: str,
-    categories: Mapping[str, Any],
-    rows: Sequence[Mapping[str, Any]],
-    card_of: Mapping[int, Card],
-) -> Question:
-    share = categories.get(name)
-    made = [(row, card_of[id(row)]) for row in rows if id(row) in card_of]
-    bounds = [row["bound_ns_per_step"] or 0 for row, _ in made]
-    chip, text = _answer(rows, has_cards=bool(made))
-    # A share of zero says something only where somebody could look.
-    told = bool(share and (share["ns"] or not chip))
-    return Question(
-        title=word(name).label,
-        css=word(name).css,
-        chip=chip,
-        text=text,
-        links=tuple((card.id, card.title) for _, card in made),
-        share=units.share(share["frac"]) if told and share else "",
-        share_value=str(share["frac"]) if told and share else "",
-        bound=f"≤ {units.duration(max(bounds))}" if bounds else "",
-        bound_value=str(max(bounds)) if bounds else "",
-    )
-
-
-def _others(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Say what became of the other questions of a category of which one could not be looked at."""
-    blind = sum(row["status"] in ("error", "unavailable") for row in rows) - 1
-    calm = sum(row["status"] == "ok" for row in rows)
-    parts = [f"{units.some(calm, 'other question')} found nothing"] if calm else []
-    if blind:
-        parts.append(f"{blind} more could not be looked at")
-    return f" {'; '.join(parts)}." if parts else ""
-
-
-def _answer(rows: Sequence[Mapping[str, Any]], *, has_cards: bool) -> tuple[str | None, str]:
-    """Return the chip and the words for the findings of a category that are not cards."""
-    rest = [row for row in rows if row["status"] != "opportunity"]
-    for status in ("error", "unavailable", "info", "ok"):
-        for row in rest:
-            if row["status"] == status:
-                chip = STATUS[status] if status in ("error", "unavailable") else None
-                lead = "found nothing: " if status == "ok" and not has_cards else ""
-                # Why it would cost time is no news where nothing was found.
-                told = status != "ok" and row["why"]
-                detail = f"{row['title']}. {row['why']}" if told else row["title"]
-                others = _others(rest) if chip else ""
-                return chip, f"{lead}{units.clean(units.shorten(detail))}{others}"
-    return (None, "") if has_cards else ("not asked", "no question of this kind")

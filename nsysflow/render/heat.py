@@ -16,6 +16,7 @@ LEVELS = (0.01, 0.05, 0.1, 0.2, 0.5)
 _MAX_COLUMNS = 256
 _GRID_CELLS = 40
 _CELL = 24
+_SHADES = "the darker (in the dark theme: the brighter)"
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,11 @@ def step_times(
         return None, f"step times agree within {units.share(AGREE)} on all ranks in every step"
     shown, rows = _grouped(series)
     middle = statistics.median_low([t for _, times in series for t in times])
-    note += f"Each cell one step of one {rows}; the darker (by night the brighter), the longer."
+    note += f"Each cell is one step of one {rows}; {_SHADES}, the longer."
+    if max(rank["steps_kept"] for rank in ranks) > columns:
+        note += " Columns are medians of equally many steps."
+    elif len(steps) != columns:
+        note += " Columns count the kept steps, the first is 1."
     drawn = _map(shown, columns, middle, note)
     if len(steps) == columns:
         drawn = replace(drawn, ticks=_ticks(drawn.columns, -(-columns // drawn.columns), steps))
@@ -81,8 +86,8 @@ def lateness(late: Mapping[str, Any], step_ns: int, names: Mapping[str, str]) ->
     series = [(name, [step_ns + ns for ns in times]) for name, times in rows]
     shown, group = _grouped(series)
     note = (
-        f"Each cell how late one {group} came last to a collective, against the median of the "
-        "others, at most in one step; the darker (by night the brighter), the later."
+        f"Each cell is how late one {group} came last to a collective, against the median of the "
+        f"others, at most in one step; {_SHADES}, the later."
     )
     drawn = _map(shown, len(late["steps"]), step_ns, note)
     first = ("heat0", f"up to {units.duration(round(step_ns * LEVELS[0]))}")

@@ -6,7 +6,17 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nsysflow.render import bars, findings, heat, job_comm, job_ranks, job_sections, units, verdict
+from nsysflow.render import (
+    bars,
+    findings,
+    heat,
+    job_comm,
+    job_ranks,
+    job_sections,
+    questions,
+    units,
+    verdict,
+)
 from nsysflow.render.bars import Part
 from nsysflow.render.limits import Limits
 from nsysflow.render.rank_page import Figure, bounds_figure, first_action, mfu_figure
@@ -42,7 +52,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "least": job_ranks.least_computing(ranks),
         "cards": cards,
         "asked": bool(result["findings"] or result.get("categories")),
-        "questions": findings.questions(result, cards),
+        "questions": questions.questions(result, cards),
+        "asked_note": _asked_note(result, "step" if stepped else "capture"),
+        "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
         "missing": job_sections.missing(result),
         "figures": _figures(result, period, stepped=stepped),
         "period_ns": period,
@@ -58,7 +70,7 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "heat_title": what,
         "pipeline": job_comm.pipeline(result.get("pipeline"), _names(ranks)),
         "heat_state": State("not drawn", no_picture),
-        **job_ranks.context(ranks, result, limits),
+        **job_ranks.context(ranks, result, limits, "step" if stepped else "capture"),
         "communicators_state": state(section(result, "collectives")),
         "communicators": job_comm.communicators(
             section(result, "collectives"), limits.rows, _names(ranks)
@@ -126,6 +138,14 @@ def _verdict(result: Document, *, stepped: bool) -> str:
     return f"Over {len(ranks)} ranks: {verdict.inside(said)}"
 
 
+def _asked_note(result: Document, unit: str) -> str:
+    """Say over what the shares of the questions are; the walk counts otherwise."""
+    if len(result["ranks"]) < 2:  # noqa: PLR2004 - one rank is all ranks
+        return ""
+    walked = "; the walk counts only the rank that holds the others up"
+    return f"Of {unit}: all ranks added{'' if state(section(result, 'walk')) else walked}."
+
+
 def _stepped(result: Document, documents: Sequence[Document]) -> bool:
     """Whether windows are steps: the ranks' own documents say so, else there are several."""
     if documents:
@@ -189,17 +209,17 @@ def _figures(result: Document, period: int, *, stepped: bool) -> list[Figure]:
     )
     if run["missing_ranks"]:
         second.append(f"{units.some(len(run['missing_ranks']), 'rank')} missing")
-    what = (
-        "median over ranks of their average step"
-        if stepped
-        else "median over ranks of the whole capture"
-    )
+    what = "average step" if stepped else "whole capture"
+    if not state(section(result, "walk")):
+        what = f"length of the walk; {what} of a rank"
+    elif len(periods) > 1:
+        what = f"median over ranks of the {what}"
     return [
         Figure(
             "Job step" if stepped else "Capture",
             number or "0",
             unit,
-            f"{what}; {spread}",
+            f"{what}{': ' if len(periods) > 1 else ' of one rank; '}{spread}",
             "step",
         ),
         mfu_figure(section(result, "mfu")),
@@ -236,5 +256,5 @@ def _bar(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total, n=n),
         "period_ns": round(total / n),
-        "n": units.count(n),
+        "n": units.some(n, "window"),
     }

@@ -95,12 +95,14 @@ def outliers(ranks: Sequence[Rank]) -> list[Rank]:
     return [ranks[at] for at in order]
 
 
-def context(ranks: Sequence[Rank], result: Document, limits: Limits) -> dict[str, Any]:
+def context(
+    ranks: Sequence[Rank], result: Document, limits: Limits, unit: str = "step"
+) -> dict[str, Any]:
     """Return the rank tables: ``shown`` open, ``hosts`` and ``folded`` for larger runs."""
     notes = _remarks(result)
     if len(ranks) <= FEW:
         return {
-            "rank_table": _table("t-ranks", "All ranks", ranks, notes) if ranks else None,
+            "rank_table": _table("t-ranks", "All ranks", ranks, notes, unit) if ranks else None,
             "host_table": None,
             "folded": None,
             "rank_note": "",
@@ -113,7 +115,7 @@ def context(ranks: Sequence[Rank], result: Document, limits: Limits) -> dict[str
     if len(far) > MOST_OUTLIERS:
         caption += f"; the first {MOST_OUTLIERS}"
     return {
-        "rank_table": _table("t-out", caption, shown, notes) if shown else None,
+        "rank_table": _table("t-out", caption, shown, notes, unit) if shown else None,
         "host_table": _hosts(ranks),
         "folded": _plain(ranks, limits),
         "rank_note": ""
@@ -170,15 +172,17 @@ def _finding(rank: Rank) -> Cell:
     return Cell(units.clean(units.shorten(text, 120)))
 
 
-def _table(table_id: str, caption: str, ranks: Sequence[Rank], notes: Mapping[str, str]) -> Table:
+def _table(
+    table_id: str, caption: str, ranks: Sequence[Rank], notes: Mapping[str, str], unit: str
+) -> Table:
     shaped = [_shaped(rank, notes) for rank in ranks]
     columns = [
         Column("rank", "Rank"),
         Column("host", "Host", null="not recorded", wide=True),
         Column("device", "GPU", "count", wide=True),
-        Column("steps_kept", "Steps", "count", wide=True),
-        Column("period_ns", "Step", "ns"),
-        Column("bar", "Where the step goes", "bar", wide=True),
+        *([Column("steps_kept", "Steps", "count", wide=True)] if unit == "step" else []),
+        Column("period_ns", unit.capitalize(), "ns"),
+        Column("bar", f"Where the {unit} goes", "bar", wide=True),
         Column("compute_frac", "Computes", "share"),
         Column("exposed_comm_frac", "Exposed comm", "share"),
         Column("idle_frac", "Idle", "share"),
@@ -186,7 +190,8 @@ def _table(table_id: str, caption: str, ranks: Sequence[Rank], notes: Mapping[st
     if any(rank["mfu"] is not None for rank in ranks):
         columns.append(Column("mfu", "MFU", "share", wide=True))
     if any(row["remark"] for row in shaped):
-        columns.append(Column("remark", "Remark"))
+        # A phone shows the first columns only.
+        columns.insert(1, Column("remark", "Remark"))
     if any(rank["top_finding"] is not None for rank in ranks):
         columns.append(Column("top_finding", "Top finding", "long", wide=True))
     return build(table_id, caption, columns, shaped)
@@ -270,5 +275,6 @@ def _without_double_ids(table: Table) -> Table:
         table.note,
         table.filter,
         table.csv,
+        table.empty,
         table.headers,
     )

@@ -116,7 +116,7 @@ def walk(
         "bar": bars.stack(parts, total),
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
-        "ranks": bars.stack(_rank_parts(sums, names), total),
+        "ranks": bars.stack(_rank_parts(sums, names), total, named=False),
         "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
         "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
         if stepped
@@ -136,7 +136,7 @@ def _rank_parts(sums: _Walk, names: Mapping[str, str]) -> list[Part]:
     for at, label in enumerate(sums.top):
         text = rank_name(label, names)
         parts.append(Part(Word(text, text, f"wr{min(at, 2)}"), sums.by_rank[label]))
-    text = f"{len(sums.rest)} other ranks"
+    text = units.some(len(sums.rest), "other rank")
     rest = sum(sums.by_rank[label] for label in sums.rest)
     return [*parts, Part(Word(text, text, "wr3"), rest)]
 
@@ -145,7 +145,7 @@ def _walk_table(sums: _Walk, names: Mapping[str, str], total: int, unit: str) ->
     columns = [Column("cause", "Cause")]
     columns += [Column(f"rank_{at}", rank_name(x, names), "ns") for at, x in enumerate(sums.top)]
     if sums.rest:
-        columns.append(Column("others", f"{len(sums.rest)} other ranks", "ns"))
+        columns.append(Column("others", units.some(len(sums.rest), "other rank"), "ns"))
     columns += [Column("ns", "Sum", "ns"), Column("share", f"Of {unit}", "share")]
     rows: list[dict[Any, Any]] = []
     for key, ns in sums.by_cause.items():
@@ -166,8 +166,16 @@ def _walk_table(sums: _Walk, names: Mapping[str, str], total: int, unit: str) ->
         Of.LEVEL: "tot",
     }
     last |= {f"rank_{at}": sums.by_rank[x] for at, x in enumerate(sums.top)}
-    note = f"Per {unit}. Wait is passed on to the rank that caused it."
-    return build("t-walk", "Cause by rank", columns, [*rows, last], note=note, one_unit=True)
+    caption = f"Time per {unit}"
+    note = "By the rank that held the others up: waiting is passed on to the rank waited for."
+    return build("t-walk", caption, columns, [*rows, last], note=note, one_unit=True)
+
+
+_VERDICT = {
+    "transient": "late in some steps",
+    "rotating": "late in turn with others",
+    "cannot_tell": "late, but too few steps to rule out chance",
+}
 
 
 def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]:
@@ -178,7 +186,7 @@ def stragglers(found: Mapping[str, Any], period_ns: int) -> list[dict[str, Any]]
             "name": f"Rank {row['rank']}"
             if row["rank"] is not None
             else units.clean(str(row["label"])),
-            "verdict": plain(row["verdict"]),
+            "verdict": _VERDICT.get(row["verdict"], plain(row["verdict"])),
             "gain": f"≤ {units.duration(row['gain_bound_ns_per_step'])} per step",
             "gain_share": units.share(units.ratio(row["gain_bound_ns_per_step"], period_ns)),
             "last": units.share(row["last_frac"]),

@@ -40,6 +40,8 @@ STRIPES = (
     ("mem", "4", "0", "m2", ".78", "w"),
     ("graph", "3.536", "-3.536", "g", ".78", "w"),
 )
+# An option longer than this may break across lines.
+_OPTION = 40
 _CODE = re.compile(r"`([^`\n]{1,400})`")
 # Keys of the settings file, and options of a command line.
 _KEY = re.compile(rf"(?<![\w.-])({'|'.join(SETTING_KEYS)}|--[a-z][\w-]*(?:=[\w,%{{}}-]+)?)(?!\w)")
@@ -48,10 +50,15 @@ _KEY = re.compile(rf"(?<![\w.-])({'|'.join(SETTING_KEYS)}|--[a-z][\w-]*(?:=[\w,%
 def prose(text: str) -> Markup:
     """Escape a text and set what stands between backquotes, and keys and options, as code."""
     parts = _CODE.split(units.clean(text))
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if at % 2 else _keys(part)
-        for at, part in enumerate(parts)
-    )
+    return Markup("").join(_code(part) if at % 2 else _keys(part) for at, part in enumerate(parts))
+
+
+def _code(text: str) -> Markup:
+    """Set a name as code; an option stays in one piece, a name breaks where it must."""
+    whole = text.startswith("--") and len(text) <= _OPTION
+    if whole:
+        return Markup('<code class="nb">{}</code>').format(text)
+    return Markup("<code>{}</code>").format(text)
 
 
 def _keys(text: str) -> Markup:

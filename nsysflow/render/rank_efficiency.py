@@ -53,6 +53,7 @@ def efficiency(document: Document, window: Window, limit: int) -> Table | None:
         tuple(columns),
         rows,
         note=note + rest_note(len(rows), found["total"], "shape"),
+        empty=f"No kernel of one launch shape takes 1 % of the {window.unit}.",
     )
 
 
@@ -68,7 +69,7 @@ def _fit(window: Window) -> list[Column]:
 
 
 def notes(document: Document, window: Window) -> list[str]:
-    """Return what the table cannot show: small kernels, runs, the rate of tensor kernels."""
+    """Return what the table cannot show: small kernels, runs, the rate of matrix kernels."""
     found = section(document, "efficiency")
     if state(found):
         return []
@@ -91,19 +92,26 @@ def _small(small: Mapping[str, Any], window: Window) -> str:
 def _chains(chains: Mapping[str, Any], window: Window) -> str:
     if not chains["count"]:
         return "No two kernels that only move bytes run one after another."
-    named = "; ".join(
-        f"{units.decimal(row['count'] / window.n)} × {row['length']} from "
-        f"{_named(row['first'])} to {_named(row['last'])}, "
-        f"{units.duration(round(row['work_ns'] / window.n))}"
-        for row in chains["items"][:CHAINS_NAMED]
-    )
+    named = "; ".join(_chain(row, window) for row in chains["items"][:CHAINS_NAMED])
     return (
-        f"{units.decimal(chains['count'] / window.n)} runs per {window.unit} of kernels that only "
-        "move bytes could be fused: "
+        f"{_runs(chains['count'], window)} per {window.unit} of kernels that only move bytes could "
+        "be fused: "
         f"{units.duration(round(chains['work_ns'] / window.n))} of work, "
         f"{units.decimal(chains['kernels'] / chains['count'])} kernels in a run; the costliest: "
         f"{named}."
     )
+
+
+def _chain(row: Mapping[str, Any], window: Window) -> str:
+    return (
+        f"{_runs(row['count'], window)} of {row['length']} from {_named(row['first'])} to "
+        f"{_named(row['last'])}, {units.duration(round(row['work_ns'] / window.n))}"
+    )
+
+
+def _runs(count: int, window: Window) -> str:
+    number = units.decimal(count / window.n)
+    return f"{number} run{'' if number == '1' else 's'}"
 
 
 def _named(name: str) -> str:
@@ -114,7 +122,7 @@ def _named(name: str) -> str:
 def _rate(found: Mapping[str, Any]) -> str:
     if found["tensor_rate_frac"] is None:
         why = units.clean(found["tensor_rate_reason"] or "not known")
-        return f"Rate of tensor kernels: not told, {why}."
+        return f"Rate of matrix kernels: not told, {why}."
     return (
-        f"Tensor kernels reach {units.share(found['tensor_rate_frac'])} of the peak while they run."
+        f"Matrix kernels reach {units.share(found['tensor_rate_frac'])} of the peak while they run."
     )

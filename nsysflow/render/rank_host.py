@@ -31,8 +31,8 @@ def syncs(document: Document, window: Window, limit: int) -> Table | None:
             Column("kind", "Kind"),
             Column("nvtx_path", "NVTX path", "name", null="no range", quiet=True),
             Column("per_step", f"Per {window.unit}", "decimal"),
-            Column("host_ns", "Host time", "ns", per=window.n),
-            Column("idle_caused_ns", "Idle caused", "ns", per=window.n),
+            Column("host_ns", "Host time", "ns", per=window.n, group="time"),
+            Column("idle_caused_ns", "Idle caused", "ns", per=window.n, group="time"),
             Column("bytes", "Bytes", "size", per=window.n, null="none", quiet=True, wide=True),
             Column("callsite", "Source line", "name", null="not recorded"),
         ),
@@ -83,8 +83,9 @@ def gaps(document: Document, window: Window, limit: int) -> Table | None:
             ),
         ),
         rows,
-        note=f"{len(rows)} of {units.count(found['count'])} gaps, the longest; "
-        f"all together {units.duration(found['total_ns'])}.",
+        note=f"{len(rows)} of {units.count(found['count'])} gaps, the longest; all together "
+        f"{units.duration(found['total_ns'])} ({window.text}). Starts count from the first event "
+        "of the capture; those that are links lie in a window that the timeline shows.",
     )
 
 
@@ -137,8 +138,8 @@ def memory(document: Document, window: Window) -> Table | None:
             Column("pageable", "Pageable", "yesno", null="not known", wide=True),
             Column("count", f"Per {window.unit}", "count", per=window.n),
             Column("bytes", "Bytes", "size", per=window.n),
-            Column("work_ns", "Work", "ns", per=window.n),
-            Column("exposed_ns", "Exposed", "ns", per=window.n),
+            Column("work_ns", "Work", "ns", per=window.n, group="time"),
+            Column("exposed_ns", "Exposed", "ns", per=window.n, group="time"),
         ),
         rows,
         note=f"Per {window.unit}.",
@@ -158,9 +159,9 @@ def calls(document: Document, name: str, caption: str, limit: int) -> Table | No
             Column("name", "Call", "name"),
             Column("count", "Count", "count"),
             Column("total_ns", "Total", "ns"),
-            Column("median_ns", "Median", "ns"),
-            Column("min_ns", "Min", "ns", wide=True),
-            Column("max_ns", "Max", "ns", wide=True),
+            Column("median_ns", "Median", "ns", group="each"),
+            Column("min_ns", "Min", "ns", wide=True, group="each"),
+            Column("max_ns", "Max", "ns", wide=True, group="each"),
         ),
         rows,
         note=f"Totals over all kept windows. {rest_note(len(rows), found['total'], 'name')}",
@@ -181,9 +182,9 @@ def nvtx(document: Document, limit: int) -> Table | None:
             Column("domain", "Domain", "name", null="default", quiet=True, wide=True),
             Column("count", "Count", "count"),
             Column("open", "Left open", "count", wide=True),
-            Column("host_ns", "Host time", "ns"),
-            Column("projected_ns", "GPU time", "ns"),
-            Column("work_ns", "GPU work", "ns"),
+            Column("host_ns", "Host time", "ns", group="time"),
+            Column("projected_ns", "GPU time", "ns", group="time"),
+            Column("work_ns", "GPU work", "ns", group="time"),
         ),
         rows,
         note="Totals over all kept windows. "

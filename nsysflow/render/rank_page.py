@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nsysflow.analyses import ANALYSES
@@ -11,10 +11,12 @@ from nsysflow.render import (
     bars,
     capture,
     findings,
+    questions,
     rank_efficiency,
     rank_host,
     rank_kernels,
     rank_step,
+    role,
     timeline,
     units,
     verdict,
@@ -50,8 +52,8 @@ class Block:
     state: State | None
 
 
-def context(document: Document, limits: Limits) -> dict[str, Any]:
-    """Return the variables of ``rank.html``."""
+def context(document: Document, limits: Limits, job: Document | None = None) -> dict[str, Any]:
+    """Return the variables of ``rank.html``; ``job`` says what this rank is to the others."""
     over = window(document)
     tables = _tables(document, over, limits.rows)
     drawn = {
@@ -61,6 +63,7 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
     named, total = parts_of(document)
     bucket_parts = [Part(BUCKET[name], ns) for name, ns in named]
     picture = timeline.picture(document, limits.marks)
+    mine = role.role(document, job, over)
     return {
         "document": document,
         "window": over,
@@ -69,23 +72,37 @@ def context(document: Document, limits: Limits) -> dict[str, Any]:
         "label": units.clean(str(document["lane"]["label"])),
         "eyebrow": _eyebrow(document, over),
         "verdict": verdict.sentence(document, over),
+        "role": mine,
         "warnings": capture.warnings(document),
         "first": first_action(cards),
+        "told": findings.told(document["findings"]),
         "figures": _figures(document, over),
         "bar": bars.stack(bucket_parts, total, n=over.n),
         "bar_legend": bars.legend(bucket_parts, total, n=over.n),
         "bar_spoken": bars.spoken(bucket_parts, total),
         "cards": cards,
         "losses": rank_step.losses(document, over),
-        "questions": findings.questions(document, cards),
+        "questions": _questions(document, cards, mine),
         "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
         or (None if picture else State("not applicable", "no step is shown")),
         **rank_step.context(document, over),
         **tables,
-        **capture.context(document),
+        **capture.context(document, over),
     }
+
+
+def _questions(
+    document: Document, cards: list[findings.Card], mine: role.Role | None
+) -> list[questions.Question]:
+    """Return the questions of the lane; that it keeps others waiting only the job can tell."""
+    rows = questions.questions(document, cards)
+    if not (mine and mine.late):
+        return rows
+    title = findings.word("stragglers").label
+    told = "this rank makes the others wait, see above; of its own waiting: "
+    return [replace(q, text=told + q.text) if q.title == title else q for q in rows]
 
 
 def lane_title(document: Document) -> str:
@@ -205,7 +222,7 @@ def _explained(document: Document, over: Window) -> Figure:
     if why:
         return Figure("Explained", "", "", why.reason, None, why)
     confidence = section(document, "steps").get("confidence")
-    second = f"{units.duration(round(found['unattributed_ns'] / over.n))} not attributed"
+    second = f"{units.duration(round(found['unattributed_ns'] / over.n))} without a known cause"
     if confidence is not None:
         second += f"; steps confidence {confidence:.2f}"
     return _figure("Explained", units.share(1 - found["unattributed_frac"]), second)

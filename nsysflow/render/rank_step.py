@@ -208,7 +208,10 @@ def _cause_table(document: Document, over: Window) -> Table:
         "bar": [],
         Of.LEVEL: "tot",
     }
-    spreads = [Column("min_ns", "Min", "ns", wide=True), Column("max_ns", "Max", "ns", wide=True)]
+    spreads = [
+        Column("min_ns", "Min", "ns", wide=True, group="time"),
+        Column("max_ns", "Max", "ns", wide=True, group="time"),
+    ]
     if over.n == 1:
         spreads = []
     return build(
@@ -216,7 +219,7 @@ def _cause_table(document: Document, over: Window) -> Table:
         "By bucket and cause",
         (
             Column("cause", "Bucket and cause"),
-            Column("ns", f"Per {over.unit}", "ns", per=over.n),
+            Column("ns", f"Per {over.unit}", "ns", per=over.n, group="time"),
             Column("share", f"Of {over.unit}", "share"),
             *spreads,
             Column("bar", f"0 – {units.share(longest)} of the {over.unit}", "bar", wide=True),

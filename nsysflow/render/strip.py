@@ -48,6 +48,7 @@ class Strip:
 
     bars: tuple[Bar, ...]
     note: str
+    flags: str
     spoken: str
 
 
@@ -66,7 +67,12 @@ def strip(document: Document) -> Strip | None:
     shown = "each bar one step" if size == 1 else f"each bar the median of {size} steps"
     return Strip(
         bars,
-        shown,
+        f"{shown}, the tallest {units.duration(tallest)}",
+        "; ".join(
+            text
+            for mark, text in (("×", "hatched and ×: dropped"), ("!", "!: outlier"))
+            if any(bar.above == mark for bar in bars)
+        ),
         f"{len(items)} steps, {len(kept)} kept, {units.spread(min(kept or [0]), max(kept or [0]))}",
     )
 

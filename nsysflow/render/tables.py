@@ -27,9 +27,11 @@ class Of(Enum):
 class Column:
     """One column. ``key`` is the contract's name, used in CSV.
 
-    ``kind``: text, long (may wrap), name (monospaced, cut), mark (a Word), bar (Segments), yesno,
-    or one of NUMERIC. ``per`` divides what is shown (not what is sorted and exported). ``null``
-    is what a cell without a value says; ``quiet`` where that is an answer ("none") and not a lack.
+    ``kind``: text, long (wraps, and wants room), wrap (wraps in little room), name (monospaced,
+    cut), mark (a Word), bar (Segments), yesno, or one of NUMERIC. ``per`` divides what is shown
+    (not what is sorted and exported). ``null`` is what a cell without a value says; ``quiet``
+    where that is an answer ("none") and not a lack. Columns of times with the same ``group`` are
+    compared with each other and share their unit.
     """
 
     key: str
@@ -39,6 +41,7 @@ class Column:
     null: str = "not known"
     quiet: bool = False
     wide: bool = False
+    group: str = ""
 
     @property
     def numeric(self) -> bool:
@@ -82,6 +85,7 @@ class Table:
     note: str = ""
     filter: bool = False
     csv: bool = True
+    empty: str = "Looked, and found none."
     headers: tuple[str, ...] = field(default=())
 
 
@@ -94,12 +98,14 @@ def build(  # noqa: PLR0913 - a table has that many parts, all named by the call
     note: str = "",
     plain: bool = False,
     one_unit: bool = False,
+    empty: str = Table.empty,
 ) -> Table:
     """Write a table from rows of values under the columns' keys (and ``Of``).
 
     ``one_unit``: all times have the unit of the last column of times, the sum of the others.
+    ``empty`` is said where there are no rows.
     """
-    shared = {c.key: _unit(c, items) for c in columns}
+    shared = {c.key: _unit([each for each in columns if _alike(each, c)], items) for c in columns}
     if one_unit:
         last = [c for c in columns if c.kind == "ns"][-1]
         shared |= {c.key: shared[last.key] for c in columns if c.kind == "ns"}
@@ -119,15 +125,20 @@ def build(  # noqa: PLR0913 - a table has that many parts, all named by the call
         note=note,
         filter=not plain and len(rows) >= _FILTER_FROM,
         csv=not plain,
+        empty=empty,
         headers=tuple(_header(c, shared[c.key]) for c in columns),
     )
 
 
-def _unit(column: Column, items: Sequence[Mapping[Any, Any]]) -> units.Unit | None:
-    if column.kind != "ns":
+def _alike(one: Column, other: Column) -> bool:
+    return one.key == other.key or bool(one.group and one.group == other.group)
+
+
+def _unit(columns: Sequence[Column], items: Sequence[Mapping[Any, Any]]) -> units.Unit | None:
+    if columns[0].kind != "ns":
         return None
-    values = [item[column.key] for item in items]
-    return units.column_unit([round(v / column.per) for v in values if isinstance(v, (int, float))])
+    values = [(item[column.key], column.per) for column in columns for item in items]
+    return units.column_unit([round(v / per) for v, per in values if isinstance(v, (int, float))])
 
 
 def _header(column: Column, unit: units.Unit | None) -> str:

@@ -28,9 +28,9 @@ from typing import Any
 
 from nsysflow.render import timeline_drawing, units
 from nsysflow.render.sections import Document, section, state
-from nsysflow.render.timeline_drawing import Path, Text
+from nsysflow.render.timeline_drawing import FEW, Path, Text
 from nsysflow.render.timeline_marks import WIDTH, Step, count_marks, css_of, embed, fit, window_ns
-from nsysflow.render.words import IDLE_CAUSE
+from nsysflow.render.words import IDLE_CAUSE, LETTER_WORD
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Picture:
     legend: tuple[tuple[str, str, str], ...]
     options: tuple[str, ...]
     note: str
+    more: str
     step: str
     bin: str
     data: Mapping[str, Any]
@@ -96,6 +97,7 @@ def picture(document: Document, marks: int) -> Picture | None:
     lanes = [(row["label"], row["kind"]) for row in first["rows"]]
     tops, heights = timeline_drawing.layout([kind for _, kind in lanes])
     css = [css_of(name)[0] for name in found["classes"]]
+    notes = [_note(step, _option(items[step["index"]], document)) for step in kept]
     return Picture(
         height=tops[-1] + heights[-1] + 6 if tops else timeline_drawing.TOP,
         labels=tuple(
@@ -111,10 +113,11 @@ def picture(document: Document, marks: int) -> Picture | None:
         texts=timeline_drawing.texts(first["rows"], dur, found["names"], tops),
         legend=_legend(kept, found["classes"]),
         options=tuple(_option(items[step["index"]], document) for step in kept),
-        note=_note(kept, len(shown), found.get("note")),
+        note=notes[0],
+        more=_more(len(shown) - len(kept), found.get("note")),
         step=_option(item, document),
         bin=units.duration(dur * timeline_drawing.RIBBON // WIDTH),
-        data={**embed(found, kept, items), "top": tops, "high": heights},
+        data={**embed(found, kept, items, notes), "top": tops, "high": heights, "few": FEW},
     )
 
 
@@ -126,28 +129,60 @@ def _option(item: Mapping[str, Any], document: Document) -> str:
     kept = [i["end_ns"] - i["start_ns"] for i in section(document, "steps")["items"] if i["kept"]]
     role = ""
     if len(kept) > 1 and item["kept"]:
-        middle = sorted(kept)[(len(kept) - 1) // 2]
-        role = "median, " if dur == middle else "slowest, " if dur == max(kept) else ""
+        role = _role(item, document, kept)
     return f"Step {name}: {role}{units.duration(dur)}"
 
 
+def _role(item: Mapping[str, Any], document: Document, kept: Sequence[int]) -> str:
+    """Say why a step is shown."""
+    dur = item["end_ns"] - item["start_ns"]
+    places = [i["index"] for i in section(document, "steps")["items"] if i["kept"]]
+    told = (
+        ("median", dur == sorted(kept)[(len(kept) - 1) // 2]),
+        ("slowest", dur == max(kept)),
+        ("first", item["index"] == places[0]),
+        ("last", item["index"] == places[-1]),
+    )
+    return "".join(f"{word}, " for word, holds in told if holds)
+
+
 def _legend(steps: Sequence[Step], classes: Sequence[str]) -> tuple[tuple[str, str, str], ...]:
+    """Name every fill once, with all that it stands for in the picture."""
     used = {int(mark[2]) for step in steps for row in step["rows"] for mark in row["marks"]}
-    seen: dict[str, tuple[str, str, str]] = {}
+    names: dict[str, list[str]] = {}
+    letters: dict[str, str] = {}
     for position in sorted(used):
         css, text = css_of(classes[position])
-        letter = IDLE_CAUSE[classes[position]].letter if classes[position] in IDLE_CAUSE else ""
-        seen.setdefault(css, (css, text, letter))
-    return tuple(seen.values())
+        names.setdefault(css, []).append(text)
+        if classes[position] in IDLE_CAUSE:
+            letters[css] = IDLE_CAUSE[classes[position]].letter
+    return tuple(
+        (css, _one_name(found, letters.get(css)), letters.get(css, ""))
+        for css, found in names.items()
+    )
 
 
-def _note(steps: Sequence[Step], total: int, more: str | None) -> str:
-    first = steps[0]
-    ops = sum(int(mark[4]) for row in first["rows"] for mark in row["marks"])
-    note = f"{units.count(ops)} intervals in {units.count(count_marks(first))} marks"
-    if first["merged"]:
-        shorter = units.duration(first["bin_ns"])
-        note += f"; {units.count(first['merged'])} shorter than {shorter} are merged"
-    if len(steps) < total:
-        note += f"; {total - len(steps)} more steps left out to keep the page small"
-    return f"{note}; {units.clean(more)}" if more else note
+def _one_name(names: Sequence[str], letter: str | None) -> str:
+    """Join what shares a fill; causes of idle time that do have a word for all of them."""
+    if letter and len(names) > 1:
+        return LETTER_WORD[letter]
+    # "graph" says no more than "graph, not split".
+    longest = [name for name in names if not any(n != name and n.startswith(name) for n in names)]
+    return " · ".join(dict.fromkeys(longest))
+
+
+def _note(step: Step, name: str) -> str:
+    """Say what of a step is drawn as it is, and what is merged."""
+    ops = sum(int(mark[4]) for row in step["rows"] for mark in row["marks"])
+    if not step["merged"]:
+        return f"{name}. All {units.count(ops)} intervals are drawn."
+    return (
+        f"{name}. {units.count(ops)} intervals in {units.count(count_marks(step))} marks: "
+        f"{units.count(step['merged'])} shorter than {units.duration(step['bin_ns'])} are merged."
+    )
+
+
+def _more(left_out: int, note: str | None) -> str:
+    """Say which steps are not there."""
+    parts = [f"{units.some(left_out, 'more step')} left out to keep the page small"]
+    return "; ".join((parts if left_out else []) + ([units.clean(note)] if note else []))

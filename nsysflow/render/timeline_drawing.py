@@ -23,8 +23,11 @@ _TEXT_SHARE = 0.05
 _TEXT_LENGTH = 24
 _CHARACTER_SHARE = 0.0075
 _LAST_TICK = 0.97
+# In a row of so few marks each gets an outline, which shows however short the mark is.
+FEW = 60
 # A twentieth of a pixel is not seen.
 _SEEN = 0.05
+NONE = "none"
 _BUCKET_ORDER = [BUCKET[name].css for name in BUCKETS]
 
 Row = Mapping[str, Any]
@@ -68,7 +71,11 @@ def paths(
             if row["kind"] == "state":
                 drawn += _ribbon(row, dur, css, top)
             else:
-                drawn += _row(row, dur, css, top, coarse)
+                few = len(row["marks"]) <= FEW
+                drawn += [
+                    Path(f"{path.css} few", path.d) if few else path
+                    for path in _row(row, dur, css, top, coarse)
+                ]
         if sum(len(path.d) for path in drawn) <= _PICTURE_BYTES:
             break
     return tuple(drawn)
@@ -78,14 +85,16 @@ def _row(row: Row, dur: int, css: Sequence[str], top: int, coarse: int) -> list[
     """Draw marks of at least one unit as they are; pile shorter ones up per unit, lower."""
     full, base = ROW - 12, top + ROW - 2
     unit = dur * coarse / WIDTH
-    drawn: dict[int, list[str]] = {}
+    drawn: dict[tuple[int, int], list[str]] = {}
     piles: dict[int, dict[int, float]] = {}
-    for start, length, kind, _name, _n, share in row["marks"]:
+    for (start, length, kind, _name, _n, share), level in zip(
+        row["marks"], levels(row["marks"]), strict=True
+    ):
         if length >= unit:
             x = round(start / dur * WIDTH)
             width = max(1, round((start + length) / dur * WIDTH) - x)
             height = max(1, round(full * share))
-            drawn.setdefault(int(kind), []).append(_box(x, base - height, width, height))
+            drawn.setdefault((level, int(kind)), []).append(_box(x, base - height, width, height))
         else:
             pile = piles.setdefault(int(start / unit), {})
             pile[int(kind)] = pile.get(int(kind), 0.0) + length * share / unit
@@ -95,8 +104,28 @@ def _row(row: Row, dur: int, css: Sequence[str], top: int, coarse: int) -> list[
             height = min(bottom - base + full, max(1, round(full * min(1.0, covered))))
             if height > 0:
                 bottom -= height
-                drawn.setdefault(kind, []).append(_box(at * coarse, bottom, coarse, height))
-    return [Path(css[kind], "".join(boxes)) for kind, boxes in sorted(drawn.items())]
+                drawn.setdefault((0, kind), []).append(_box(at * coarse, bottom, coarse, height))
+    return [Path(css[kind], "".join(boxes)) for (_, kind), boxes in sorted(drawn.items())]
+
+
+def levels(marks: Sequence[Sequence[float]]) -> list[int]:
+    """Return how far in front each mark stands: of merged ones that overlap the lower one does.
+
+    Without that the fill that comes last would hide what it overlaps. ``marks`` begin in order.
+    """
+    merged = [at for at, mark in enumerate(marks) if mark[5] < 1]
+    higher: dict[int, list[int]] = {at: [] for at in merged}
+    for place, at in enumerate(merged):
+        end = marks[at][0] + marks[at][1]
+        for other in merged[place + 1 :]:
+            if marks[other][0] >= end:
+                break
+            low, high = (at, other) if marks[at][5] < marks[other][5] else (other, at)
+            higher[low].append(high)
+    found = [0] * len(marks)
+    for at in sorted(merged, key=lambda at: (-marks[at][5], at)):
+        found[at] = 1 + max((found[other] for other in higher[at]), default=0)
+    return found
 
 
 def _ribbon(row: Row, dur: int, css: Sequence[str], top: int) -> list[Path]:
@@ -146,9 +175,11 @@ def ticks(dur: int) -> tuple[Text, ...]:
 def texts(
     rows: Sequence[Row], dur: int, names: Sequence[str], tops: Sequence[int]
 ) -> tuple[Text, ...]:
-    """Return the names of the phases that are wide enough to carry one."""
+    """Return the names of phases that are wide enough to carry one; rows without marks say so."""
     written = []
     for row, top in zip(rows, tops, strict=True):
+        if not row["marks"]:
+            written.append(Text(percent(0), top + 22, NONE))
         for start, length, _class, name, _n, _share in (
             row["marks"] if row["kind"] == "nvtx" else ()
         ):

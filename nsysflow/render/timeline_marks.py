@@ -103,7 +103,10 @@ def _merge(marks: Sequence[Mark], width: int) -> Sequence[Mark]:
 
 
 def embed(
-    found: Mapping[str, Any], steps: Sequence[Step], items: Mapping[int, Mapping[str, Any]]
+    found: Mapping[str, Any],
+    steps: Sequence[Step],
+    items: Mapping[int, Mapping[str, Any]],
+    notes: Sequence[str],
 ) -> dict[str, Any]:
     """Return what the script needs of the marks: fills, words, names, and columns per row."""
     used = sorted({int(m[3]) for s in steps for r in s["rows"] for m in r["marks"] if m[3] >= 0})
@@ -113,7 +116,10 @@ def embed(
         "words": [css_of(name)[1] for name in found["classes"]],
         "names": [units.clean(units.shorten(found["names"][at], _NAME_LIMIT)) for at in used],
         "width": WIDTH,
-        "steps": [_embed_step(step, items[step["index"]], place) for step in steps],
+        "steps": [
+            {**_embed_step(step, items[step["index"]], place), "note": note}
+            for step, note in zip(steps, notes, strict=True)
+        ],
     }
 
 
@@ -125,6 +131,7 @@ def _embed_step(
     return {
         "dur": dur / unit,
         "unit": unit,
+        "bin": step["bin_ns"] / unit,
         "rows": [_embed_row(row, unit, place) for row in step["rows"]],
     }
 
