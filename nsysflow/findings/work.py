@@ -15,6 +15,7 @@ MUCH_EXPOSED = 0.03
 RECOMPUTED = 1.05
 MOST_EVIDENCE = 3
 WAITING = "Exposed communication is waiting for other ranks, not moving bytes"
+LATE = "Communication is exposed while the host is late too: no saving there"
 SAME_STREAM = "Collectives share a stream with compute and hide behind nothing"
 
 
@@ -90,7 +91,8 @@ def _communication(lane: Lane) -> Answer:
     much = gated > MUCH_EXPOSED * lane.window_ns
     title = SAME_STREAM if 2 * same > gated else None
     waits = parts["wait_gated"] + parts["wait_host_late"]
-    calm = WAITING if waits > late + gated else None
+    calm = LATE if late > MUCH_EXPOSED * lane.window_ns else None
+    calm = WAITING if waits > late + gated else calm
     return Answer(gated, tuple(evidence), fires=much, title=title, calm=calm, direct=split)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nsysflow.model import CATEGORIES
@@ -34,10 +34,24 @@ def questions(document: Document, links: Sequence[findings.Card]) -> list[Questi
         by_category.setdefault(finding["category"], []).append(finding)
     found = findings.opportunities(document["findings"])
     card_of = {id(finding): card for finding, card in zip(found, links, strict=True)}
-    return [
-        _question(name, document.get("categories") or {}, rows, card_of)
+    made = {
+        name: _question(name, document.get("categories") or {}, rows, card_of)
         for name, rows in by_category.items()
-    ]
+    }
+    unsplit = _unsplit(document)
+    if unsplit:
+        row = made["measurement"]
+        said = f"{row.text.rstrip('.')}. " if row.text else ""
+        made["measurement"] = replace(row, text=f"{said}{unsplit}")
+    return list(made.values())
+
+
+def _unsplit(document: Document) -> str:
+    """Say how much of the measurement's share is communication that nobody could split."""
+    parts = (document.get("causes") or {}).get("exposed_comm") or {}
+    ns = sum(length for name, length in parts.items() if name.startswith("unsplit"))
+    whole = document["buckets"]["window_ns"] if ns else 0
+    return f"{units.share(ns / whole)} is exposed communication: waiting or transfer." if ns else ""
 
 
 def _question(
