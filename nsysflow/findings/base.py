@@ -30,7 +30,7 @@ class Answer:
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
     recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's
-    own sentences.
+    own sentences, and ``capture`` its advice: empty where nothing is left to be recorded.
     """
 
     total_ns: int | None = None
@@ -152,7 +152,7 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
         "verify": question.verify,
         "experiment": question.experiment if advice else None,
-        "capture_next": answer.capture or question.capture,
+        "capture_next": (question.capture if answer.capture is None else answer.capture) or None,
     }
 
 

@@ -93,7 +93,15 @@ def _communication(lane: Lane) -> Answer:
     waits = parts["wait_gated"] + parts["wait_host_late"]
     calm = LATE if late > MUCH_EXPOSED * lane.window_ns else None
     calm = WAITING if waits > late + gated else calm
-    return Answer(gated, tuple(evidence), fires=much, title=title, calm=calm, direct=split)
+    return Answer(
+        gated,
+        tuple(evidence),
+        fires=much,
+        title=title,
+        calm=calm,
+        direct=split,
+        capture="" if split else None,
+    )
 
 
 def _recompute(lane: Lane) -> Answer:

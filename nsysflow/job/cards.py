@@ -92,7 +92,7 @@ def _text(item: Document) -> str:
     why = f"; {item['cause']}" if item["cause"] else ""
     return (
         f"rank {name}, {item['verdict'].replace('_', ' ')}: {item['evidence'][0]}, "
-        f"{time_text(max(0, item['median_late_ns']))} late in the median{why}"
+        f"{time_text(max(0, item['median_late_ns']))} late in the median step{why}"
     )
 
 

@@ -71,7 +71,8 @@ def communicators(found: Mapping[str, Any], limit: int, names: Mapping[str, str]
         ),
         rows,
         note=f"{len(rows)} of {units.some(len(groups), 'communicator')}, the largest transfers "
-        f"first. Totals over the kept steps.{_layout(found)}{_unsplit(groups)}{_no_link(groups)}",
+        f"first. Totals over the kept steps; lateness in the median collective."
+        f"{_layout(found)}{_unsplit(groups)}{_no_link(groups)}",
     )
 
 
