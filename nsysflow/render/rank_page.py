@@ -101,7 +101,7 @@ def _questions(
     if not (mine and mine.late):
         return rows
     title = findings.word("stragglers").label
-    told = "this rank makes the others wait, see above; of its own waiting: "
+    told = "This rank makes the others wait, see above. Its own waiting: "
     return [replace(q, text=told + q.text) if q.title == title else q for q in rows]
 
 
