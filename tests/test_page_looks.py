@@ -51,7 +51,7 @@ def test_the_late_rank_is_told_so_on_its_own_page() -> None:
     assert "Mending it saves at most 12.0 ms of the job’s step (12.0 %)." in text
     assert f'href="index.html#s-{label}"' in html
     # The question about its own waiting does not say that all is well.
-    assert "this rank makes the others wait, see above" in text
+    assert "This rank makes the others wait, see above" in text
     assert "makes the others wait" not in Page(render_rank(document)).text
 
 
