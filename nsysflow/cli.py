@@ -51,8 +51,10 @@ def run(arguments: list[str], console: Console) -> int:
         return errors.EXIT_INTERRUPTED
     except Exception as error:  # noqa: BLE001 - the last door: no traceback unless asked for
         console.traceback(_trace())
-        console.fail(f"nsysflow fault: {type(error).__name__}: {error}; rerun with --debug")
-        return errors.EXIT_FAULT
+        known = errors.disk_error(error)
+        fault = f"nsysflow fault: {type(error).__name__}: {error}; rerun with --debug"
+        console.fail(f"nsysflow: {known}" if known else fault)
+        return known.exit_code if known else errors.EXIT_FAULT
     return code if isinstance(code, int) else errors.EXIT_OK
 
 

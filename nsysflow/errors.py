@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from pathlib import Path
+
 EXIT_OK = 0
 EXIT_FAULT = 1
 EXIT_USAGE = 2
@@ -32,6 +36,30 @@ class UsageError(NsysflowError):
     """The command line or a configuration file is wrong."""
 
     exit_code = EXIT_USAGE
+
+
+class DiskError(NsysflowError):
+    """The output cannot be written: no room, or not allowed."""
+
+    exit_code = EXIT_USAGE
+
+
+def disk_error(error: BaseException) -> DiskError | None:
+    """Return the line for an error of the disk that is written to, None for any other."""
+    number = error.errno if isinstance(error, OSError) else None
+    said = str(error)
+    if number in {errno.ENOSPC, errno.EDQUOT} or "No space left" in said or "write failed" in said:
+        return DiskError(
+            "the disk of the output folder or of TMPDIR is full",
+            hint="make room, or choose another folder with -o",
+        )
+    if number in {errno.EROFS, errno.EACCES, errno.EPERM}:
+        name = error.filename if isinstance(error, OSError) else None
+        return DiskError(
+            f"{Path(str(name)).parent if name else 'a file'}: {os.strerror(number or 0).lower()}",
+            hint="check who may write there, or choose another folder with -o",
+        )
+    return None
 
 
 class NothingUsableError(NsysflowError):

@@ -22,7 +22,7 @@ from types import FrameType
 from typing import Any
 
 from nsysflow import machine
-from nsysflow.errors import EXIT_INTERRUPTED, NsysflowError, UsageError
+from nsysflow.errors import EXIT_INTERRUPTED, NsysflowError, UsageError, disk_error
 from nsysflow.settings import Limits
 
 Call = tuple[Any, ...]
@@ -128,6 +128,9 @@ def _fault(error: Exception) -> TaskError:
     name = type(error).__name__
     if isinstance(error, MemoryError) or "OutOfMemory" in name:
         return TaskError("out of memory", hint="raise --memory-limit or lower --jobs")
+    known = disk_error(error)
+    if known is not None:
+        return TaskError(known.message, hint=known.hint)
     text = " ".join(str(error).split())
     return TaskError(f"nsysflow fault: {name}: {text}"[:400], hint="rerun with --debug")
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 SCHEMA = 1
 STORE_FORMAT = 2
+# Before a warning in a rank document that is nsysflow's own, not the profiler's.
+OWN = "nsysflow: "
 
 BUCKETS = (
     "compute_only",

@@ -17,7 +17,7 @@ from nsysflow.analyses.gaps import MOST as MOST_GAPS
 from nsysflow.findings import findings
 from nsysflow.mfu import lane_section
 from nsysflow.mfu.measured import TENSOR_CLASSES
-from nsysflow.model import BUCKETS, SCHEMA
+from nsysflow.model import BUCKETS, OWN, SCHEMA
 from nsysflow.shares import frac, mean_ns, median_ns
 
 if TYPE_CHECKING:
@@ -119,10 +119,15 @@ def _capture(capture: dict[str, Any], facts: Facts) -> Section:
             "end_ns": last,
             "buckets": {"window_ns": last - first} | buckets,
         },
-        "warnings": capture["warnings"],
+        "warnings": [*map(_doubt, capture.get("doubts") or ()), *capture["warnings"]],
         "dropped": capture["dropped"],
         "thread_states": capture["thread_states"],
     }
+
+
+def _doubt(text: str) -> Row:
+    # As severe as what nsys calls an error, and marked as ours.
+    return {"severity": 3, "text": f"{OWN}{text}", "count": 1}
 
 
 def _big(value: int | None) -> int | str | None:

@@ -13,6 +13,7 @@ from nsysflow import __version__
 from nsysflow.analyse.agreement import disagreements
 from nsysflow.analyse.compose import compose
 from nsysflow.analyse.lane import lane_folder
+from nsysflow.analyse.stepping import UNFIT
 from nsysflow.analyse.stored import Stored
 from nsysflow.job import bubble
 from nsysflow.job.clocks import Capture
@@ -36,6 +37,7 @@ Document = dict[str, Any]
 
 MOST_BINS = 512
 # What the job needs of a rank document at any one time; the rest may be large.
+MOST_UNFIT = 8
 _LIGHT = (
     "lane", "steps", "buckets", "causes", "categories", "kernels", "mfu", "findings", "overlap",
 )  # fmt: skip
@@ -95,6 +97,7 @@ def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
         "notes": [
             *made.notes,
             *table.notes,
+            *_unfit(light),
             *([] if table.several_jobs else disagreements(light)),
         ],
         "ranks_expected": table.ranks_expected,
@@ -103,6 +106,15 @@ def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
         "conflicts": list(table.conflicts),
         "several_jobs": table.several_jobs,
     }
+
+
+def _unfit(light: Sequence[Document]) -> list[str]:
+    """Say that the option which names the steps fits nothing, where steps are told otherwise."""
+    lanes = [d["lane"]["label"] for d in light if UNFIT in (d["steps"].get("note") or "")]
+    if not lanes:
+        return []
+    others = f" and {len(lanes) - MOST_UNFIT} more" if len(lanes) > MOST_UNFIT else ""
+    return [f"{UNFIT} in {', '.join(lanes[:MOST_UNFIT])}{others}: steps were told otherwise"]
 
 
 def _not_one_job(lanes: Sequence[Lane], table: RankTable) -> Document | None:

@@ -25,7 +25,7 @@ from nsysflow.analyse.stepping import Device, choose_steps, look_at_host
 from nsysflow.analyse.streams import make_stream_time, primary_stream
 from nsysflow.analyse.windows import Steps
 from nsysflow.analyse.workspace import Row, Workspace, open_workspace, slice_shift
-from nsysflow.errors import InputError
+from nsysflow.errors import InputError, disk_error
 from nsysflow.model import HOST_CAUSES
 from nsysflow.settings import Limits, Settings
 
@@ -51,6 +51,11 @@ def analyse_lane(store: Path, lane: Lane, settings: Settings, limits: Limits) ->
             save_pieces(work, facts, lane_folder(store, lane))
             return found
     except (OSError, json.JSONDecodeError, duckdb.IOException) as error:
+        full = disk_error(error)
+        if full is not None:
+            raise InputError(
+                f"{lane.file}: {full.message}", stage="analyse", hint=full.hint
+            ) from error
         raise InputError(
             f"{lane.file}: the store cannot be read ({_first_line(error)})",
             stage="analyse",

@@ -59,6 +59,9 @@ def look_at_host(work: Workspace, process: int, lanes: tuple[int, int], settings
     work.table("evidence_save")
 
 
+UNFIT = "no NVTX range of this process that owns device work fits --step-range"
+
+
 def choose_steps(
     work: Workspace, device: Device, settings: Settings, capture: dict[str, Any]
 ) -> Steps:
@@ -73,9 +76,7 @@ def choose_steps(
         happenings = Happenings.of(work.arrow("step_event", process=device.process))
         steps = keep_or_drop(steps, happenings, kernels.next_end if kernels else None)
     if settings.step_range is not None and steps.source != "user":
-        steps = steps.noting(
-            "no NVTX range of this process that owns device work fits --step-range"
-        )
+        steps = steps.noting(UNFIT)
     if settings.window_from_s is None and settings.window_to_s is None:
         return steps
     start, end, note = _chosen_time(settings, device.span, first, last)

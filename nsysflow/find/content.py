@@ -40,7 +40,7 @@ def is_nsys_database(path: Path) -> bool:
     try:
         with _opened(path) as connection:
             return any(name in _SIGNS for name in _table_names(connection))
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, OSError, UnicodeError):
         return False
 
 
@@ -60,7 +60,7 @@ def _sqlite_rows(path: Path) -> dict[str, str]:
             if _EXPORT_TABLE not in _table_names(connection):
                 return {}
             rows = connection.execute(_VALUES, (_MOST_ROWS,)).fetchall()
-    except (sqlite3.Error, OSError):
+    except (sqlite3.Error, OSError, UnicodeError):
         return {}
     return {_text(name): _text(value) for name, value in rows}
 

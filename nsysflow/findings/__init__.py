@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from nsysflow.findings import across, device, host, measurement, work
-from nsysflow.findings.base import Document, Lane, Question, finding
+from nsysflow.findings.base import Document, Lane, Question, finding, unavailable
 
 QUESTIONS: tuple[Question, ...] = (
     *host.QUESTIONS,
@@ -23,7 +24,17 @@ def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
     items = document["steps"]["items"]
     lengths = [i["end_ns"] - i["start_ns"] for i in items if i["kept"] and not i["outlier"]]
     lane = Lane(document, alone, tuple(lengths))
-    return in_order([finding(question, lane) for question in QUESTIONS])
+    counts = document["capture"]["counts"]
+    blind = not counts["kernels"] and not counts["graph_rows"]
+    return in_order(
+        [finding(_unanswered(question) if blind else question, lane) for question in QUESTIONS]
+    )
+
+
+def _unanswered(question: Question) -> Question:
+    """Return a question as it stands where no kernel was recorded: what idles cannot be told."""
+    reason = "no kernels are in this capture"
+    return replace(question, answer=lambda _lane: unavailable(reason, "--trace=cuda"))
 
 
 def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

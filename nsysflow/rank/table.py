@@ -17,6 +17,9 @@ from nsysflow.rank.times import UNKNOWN, clusters
 from nsysflow.rank.usermap import mapped_ranks
 from nsysflow.settings import Settings
 
+# Lines about files before the rest is only counted.
+MOST_DOUBTS = 20
+
 
 def rank_table(
     captures: Sequence[dict[str, Any]], settings: Settings, failed: Sequence[str] = ()
@@ -171,9 +174,19 @@ def _table(
         ranks_expected=expected,
         ranks_usable=len({(lane.trace, lane.pid, lane.rank) for lane in lanes}),
         several_jobs=several,
-        notes=(*found.notes, *_disagreements(lanes)),
+        notes=(*_doubts(seats), *found.notes, *_disagreements(lanes)),
         hosts=hosts,
     )
+
+
+def _doubts(seats: Sequence[Seat]) -> list[str]:
+    """Return what makes the numbers of a file doubtful, the first of many."""
+    captures = {seat.file: seat.capture for seat in seats}
+    told = [
+        f"{file}: {text}" for file, each in captures.items() for text in each.get("doubts") or ()
+    ]
+    more = [f"{len(told) - MOST_DOUBTS} more lines of this kind"] if len(told) > MOST_DOUBTS else []
+    return told[:MOST_DOUBTS] + more
 
 
 def _worlds(seats: Sequence[Seat], found: weighing.Evidence) -> dict[str, int]:

@@ -65,7 +65,7 @@ class SqliteTrace(RawTrace):
                 names = [_text(name) for (name,) in catalogue.execute(_TABLES)]
                 tables = {name.lower(): _presence(catalogue, name) for name in names}
                 self._encoding = _text(catalogue.execute("PRAGMA encoding").fetchone()[0])
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             raise unreadable(file, error) from error
         super().__init__(file, tables)
 
@@ -203,7 +203,7 @@ class SqliteTrace(RawTrace):
         try:
             with self._catalogue(steps=None) as catalogue:
                 row = catalogue.execute(question).fetchone()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             if quiet in str(error):
                 return None
             raise unreadable(self.file, error) from error
@@ -223,9 +223,10 @@ class SqliteTrace(RawTrace):
 
 def unreadable(file: str, error: Exception) -> InputError:
     """Return the one line for a database that breaks while it is read."""
-    said = (
-        str(error).splitlines()[0].removeprefix("[SQLite] ") if str(error) else type(error).__name__
-    )
+    lines = str(error).splitlines() or [type(error).__name__]
+    said = lines[0].removeprefix("[SQLite] ")
+    if isinstance(error, UnicodeError):
+        said = "the names of its tables are damaged"
     return InputError(
         f"{file}: cannot be read as SQLite: {said}",
         stage="open",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nsysflow.model import OWN
 from nsysflow.render import facts, units
 from nsysflow.render.sections import Document, State, Window, section, state
 from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, SECTION, plain
@@ -59,7 +60,10 @@ class Caution:
 
 def warnings(document: Document) -> list[Caution]:
     """Return what must be known before any number is read, gravest first."""
-    found = []
+    found = [
+        Caution("Not all was recorded:", f"{units.clean(text)}.")
+        for text in _own(document["capture"])
+    ]
     mfu, steps, lane = section(document, "mfu"), section(document, "steps"), document["lane"]
     for verdict, lead in (("wrong", "A check failed:"), ("suspicious", "A check looks wrong:")):
         found += [
@@ -98,7 +102,7 @@ def context(document: Document, over: Window) -> dict[str, Any]:
     return {
         "capture_line": _line(taken),
         "recorded": _recorded(taken.get("tables") or {}),
-        "messages": _messages(taken.get("warnings") or ()),
+        "messages": _messages(theirs(taken)),
         "capture_dropped": [(plain(name), units.count(n)) for name, n in sorted(dropped.items())],
         "capture_dropped_names": ", ".join(
             plain(name) for name in sorted(taken.get("dropped") or {})
@@ -123,6 +127,18 @@ def context(document: Document, over: Window) -> dict[str, Any]:
         ),
         "flags": _flags(taken.get("tables") or {}),
     }
+
+
+def _own(taken: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a capture that are nsysflow's own."""
+    texts = (str(row["text"]) for row in taken.get("warnings") or ())
+    return [text.removeprefix(OWN) for text in texts if text.startswith(OWN)]
+
+
+def theirs(taken: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the messages of a capture that nsys wrote."""
+    rows = taken.get("warnings") or ()
+    return [row for row in rows if not str(row["text"]).startswith(OWN)]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from nsysflow.model import BUCKETS
 from nsysflow.natural import natural_key
 from nsysflow.render import bars, units
 from nsysflow.render.bars import Part
+from nsysflow.render.capture import theirs
 from nsysflow.render.sections import Document, items
 from nsysflow.render.tables import Cell, Column, Of, Table, build
 from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
@@ -240,7 +241,7 @@ def inputs(result: Document, limit: int) -> Table:
 def captures(documents: Sequence[Document]) -> list[str]:
     """Say what nsys warned about and what was left out, over all rank documents at hand."""
     said = []
-    warned = [doc for doc in documents if doc["capture"].get("warnings")]
+    warned = [doc for doc in documents if theirs(doc["capture"])]
     if warned:
         said.append(
             f"nsys wrote warnings into {len(warned)} of {len(documents)} captures; "
@@ -254,7 +255,7 @@ def captures(documents: Sequence[Document]) -> list[str]:
         f"{units.count(count)} {plain(name)}" for name, count in sorted(lost.items()) if count
     )
     if documents:
-        said.append(f"Rows left out over all captures: {left or '0'}.")
+        said.append(f"Rows and cells left out over all captures: {left or '0'}.")
     return said
 
 

@@ -66,6 +66,9 @@ def sentence(document: Document, window: Window) -> str:
     failed = failed_check(section(document, "mfu"))
     if failed:
         return f"The numbers below don’t fit together: {failed}"
+    counts = document["capture"]["counts"]
+    if not counts["kernels"] and not counts["graph_rows"]:
+        return "No kernels are in this capture: what the GPU computed is not known."
     said = losses(document["buckets"], window.each)
     if document["attribution"].get("verdict") == "incomplete":
         said = f"As far as this capture shows, {inside(said)}"

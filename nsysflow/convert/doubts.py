@@ -1,0 +1,40 @@
+"""What a capture lacks so much of that its numbers mislead: said before any of them is read."""
+
+from __future__ import annotations
+
+from nsysflow.convert.requests import KERNEL
+from nsysflow.convert.work import Work
+from nsysflow.errors import InputError
+
+# Rows lost here and there change no number that anyone acts on.
+NOTABLE = 0.01
+
+
+def doubts(work: Work) -> list[str]:
+    """Return a sentence for each kind of device rows that is lost or cannot be told apart.
+
+    Raises:
+        InputError: of the kernels recorded none has usable times.
+    """
+    work.create("doubt", "_doubt")
+    found = work.connection.execute("FROM _doubt").fetchall()
+    kernels, lost, graphs, others, others_lost, unnamed = (int(number) for number in found[0])
+    if kernels and lost == kernels:
+        raise InputError(
+            f"{work.raw.file}: none of its {kernels:,} kernels has usable times in {KERNEL}",
+            stage="convert",
+            hint="export the report again",
+        )
+    told = []
+    if not kernels and not graphs:
+        told.append("no kernels are in this capture: what the GPU computed is not known")
+    if lost > NOTABLE * kernels:
+        told.append(f"{lost:,} of {kernels:,} kernels have no usable times: idle time is too long")
+    if others_lost > NOTABLE * others:
+        told.append(f"{others_lost:,} of {others:,} copies and sets have no usable times")
+    if unnamed > NOTABLE * kernels:
+        told.append(
+            f"the names of {unnamed:,} of {kernels:,} kernels are missing: "
+            "communication among them counts as compute"
+        )
+    return told

@@ -1,0 +1,126 @@
+"""What a capture lacks is said before any number; lost kernels never read as idle time."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+import pytest
+
+from nsysflow.errors import InputError, disk_error
+from nsysflow.model import OWN
+from nsysflow.render import render_rank
+from tests.support.command import in_process
+from tests.support.engine import analysed
+from tests.support.export import KERNEL, Export, busy_export, ms, us
+from tests.support.html_page import Page
+from tests.support.schemas import check
+from tests.support.stores import converted, refused, store_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def shown(page: str) -> str:
+    return " ".join(" ".join(Page(page).words).split())
+
+
+def with_kernels(sound: int, broken: int) -> Export:
+    """Kernels of a millisecond, some of which end before they start, and a copy."""
+    export = Export()
+    for number in range(sound + broken):
+        start = ms(2 * number)
+        end = start + ms(1) if number < sound else start - us(1)
+        export.kernel("gemm", start, end, launch=(start, start + us(5)))
+    export.memcpy(1, ms(1), ms(2))
+    return export
+
+
+def test_kernels_without_usable_times_are_no_idle_time(tmp_path: Path) -> None:
+    error = refused(with_kernels(0, 40).write_sqlite(tmp_path / "x.sqlite"))
+    assert "none of its 40 kernels has usable times" in error.message
+    assert isinstance(error, InputError)
+    assert not error.no_gpu_work
+
+
+def test_some_lost_kernels_are_said_everywhere(tmp_path: Path) -> None:
+    export = with_kernels(30, 10)
+    (document,) = analysed(export, tmp_path).values()
+    check(document, "rank-1")
+    said = "10 of 40 kernels have no usable times: idle time is too long"
+    assert document["capture"]["warnings"][0]["text"] == f"{OWN}{said}"
+    page = shown(render_rank(document))
+    assert page.index(said) < page.index("All questions asked")
+    run = tmp_path / "cli"
+    export.write_sqlite(run / "a.sqlite")
+    ended = in_process("report", run, "-o", tmp_path / "out", "--quiet")
+    assert f"a.sqlite: {said}" in ended.out
+    assert said in shown((tmp_path / "out" / "index.html").read_text("utf-8"))
+
+
+def test_one_lost_kernel_of_many_is_only_counted(tmp_path: Path) -> None:
+    assert store_of(with_kernels(200, 1), tmp_path).capture["doubts"] == []
+
+
+@pytest.mark.parametrize("graph", [False, True], ids=["copies only", "whole graphs"])
+def test_without_kernels_nothing_is_claimed(graph: bool, tmp_path: Path) -> None:
+    export = Export()
+    export.memcpy(1, ms(0), ms(1))
+    export.memcpy(1, ms(90), ms(91))
+    if graph:
+        export.graph(ms(10), ms(80))
+    (document,) = analysed(export, tmp_path).values()
+    check(document, "rank-1")
+    states = {f["status"] for f in document["findings"]}
+    page = shown(render_rank(document))
+    if graph:
+        assert "No kernels are in this capture" not in page
+        assert "ok" in states
+    else:
+        assert states == {"unavailable"}
+        assert "No kernels are in this capture: what the GPU computed is not known." in page
+
+
+def test_missing_names_leave_communication_untold(tmp_path: Path) -> None:
+    export = busy_export()
+    assert store_of(export, tmp_path).capture["doubts"] == []
+    missing = {"demangledName": 10**6, "shortName": 10**6}
+    export.rows[KERNEL] = [row | missing for row in export.rows[KERNEL]]
+    (told,) = converted(export.write_sqlite(tmp_path / "y.sqlite")).capture["doubts"]
+    assert told.startswith("the names of 2 of 2 kernels are missing")
+
+
+def test_a_step_range_that_fits_nothing_is_said(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    busy_export().write_sqlite(run / "a.sqlite")
+    ended = in_process(
+        "report", run, "-o", tmp_path / "out", "--quiet", "--step-range", "no such range"
+    )
+    assert ended.code == 0
+    assert "fits --step-range in " in ended.out
+
+
+def test_a_damaged_schema_costs_its_own_file(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    busy_export().write_sqlite(run / "good.sqlite")
+    path = busy_export().write_sqlite(run / "bad.sqlite")
+    path.write_bytes(path.read_bytes().replace(b"CREATE TABLE", b"CREAT\xb3 TABLE"))
+    for command in (("doctor", run), ("report", run, "-o", tmp_path / "out", "--quiet")):
+        ended = in_process(*command)
+        assert ended.code == 3
+        (line,) = [line for line in (ended.out + ended.err).splitlines() if "bad.sqlite" in line]
+        assert "the names of its tables are damaged" in line
+        assert "fault" not in line
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [(errno.ENOSPC, "is full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission denied")],
+)
+def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> None:
+    found = disk_error(OSError(number, "said by the system", "/out/a/b.json"))
+    assert found is not None
+    assert said in str(found)
+    assert "-o" in str(found)
+    assert found.exit_code == 2
+    assert disk_error(OSError(errno.ENOENT, "gone")) is None
