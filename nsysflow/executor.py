@@ -42,7 +42,7 @@ _LOOK_UP_S = 0.2
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one call: its value, or the error and (a fault of ours only) its traceback."""
+    """What became of one call: its value, or the error and the traceback of its cause, if any."""
 
     value: Any = None
     error: NsysflowError | None = None
@@ -119,7 +119,7 @@ def guarded(function: Function, call: Call) -> Outcome:
     try:
         return Outcome(value=function(*call))
     except NsysflowError as error:
-        return Outcome(error=error)
+        return Outcome(error=error, trace=traceback.format_exc() if error.__cause__ else None)
     except Exception as error:  # noqa: BLE001 - a fault on one input must not cost the others
         return Outcome(error=_fault(error), trace=traceback.format_exc())
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,25 +69,32 @@ def create(path: Path) -> OutDir:
     """
     # Absolute, because a worker on another machine has another working directory.
     path = path.absolute()
-    _refuse_foreign(path)
     try:
+        _refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
         write_text(path / MARKER, f"nsysflow {__version__} made this folder and may rewrite it\n")
         _fit_store(path / "store")
+        _try_writing(path)
     except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written: {error.strerror}", hint="choose another with -o DIR"
-        ) from error
+        raise _unwritable(path, error, "choose another with -o DIR") from error
     return OutDir(path)
 
 
-def existing(path: Path, need: str) -> OutDir:
+def existing(path: Path, need: str, *, written: Sequence[str] = ()) -> OutDir:
     """Return ``path`` as an output folder to read; ``need`` is the command that would make it.
 
+    ``written`` names folders in it that more is to be written into, which is tried now.
+
     Raises:
-        UsageError: nothing of ours is there, or another version's store.
+        UsageError: nothing of ours is there, or another version's store, or it cannot be written.
     """
-    if not (path / MARKER).is_file():
+    try:
+        ours = (path / MARKER).is_file()
+    except OSError as error:
+        raise UsageError(
+            f"{path} cannot be read: {error.strerror}", hint="look at its permissions"
+        ) from error
+    if not ours:
         raise UsageError(f"{path} holds no output of nsysflow", hint=f"run nsysflow {need} first")
     found = _format(path / "store")
     if found is not None and found != STORE_FORMAT:
@@ -95,7 +102,26 @@ def existing(path: Path, need: str) -> OutDir:
             f"the store in {path} has format {found}, this nsysflow reads {STORE_FORMAT}",
             hint=_newer_hint(found),
         )
+    for folder in written:
+        try:
+            _try_writing(path / folder)
+        except OSError as error:
+            hint = "change its permissions, or work on a copy of it"
+            raise _unwritable(path / folder, error, hint) from error
     return OutDir(path.absolute())
+
+
+def _try_writing(path: Path) -> None:
+    """Raise OSError where a new file cannot be made in the folder or its log not be continued."""
+    with _beside(path / MARKER) as made:
+        made.touch()
+    if (path / LOG).exists():
+        with (path / LOG).open("a"):
+            pass
+
+
+def _unwritable(path: Path, error: OSError, hint: str) -> UsageError:
+    return UsageError(f"{path} cannot be written: {error.strerror}", hint=hint)
 
 
 def _refuse_foreign(path: Path) -> None:

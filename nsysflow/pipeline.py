@@ -133,36 +133,53 @@ def analyse_shard(out: OutDir, plan: Plan, made: Record) -> list[str]:
     return ["failed" if lane.label in errors else "ok" for lane in mine]
 
 
-def draw(out: OutDir, plan: Plan) -> Path:
-    """Write every page from the documents alone; return the index.
+def draw(out: OutDir, plan: Plan) -> tuple[Path, int]:
+    """Write every page from the documents alone; return the index and how many pages are lost.
+
+    A rank document that is not what was written costs its own page.
 
     Raises:
-        UsageError: there are no documents, or one of them is not what was written.
+        UsageError: there is no result document, or it is not what was written.
     """
-    if not (out.path / "result.json").is_file():
+    source = out.path / "result.json"
+    if not source.is_file():
         raise UsageError(f"{out.path} holds no result.json", hint="run nsysflow analyse first")
-    result = tasks.load(out.path / "result.json")
-    rows, job = result["ranks"], brief(result)
+    result = tasks.load(source)
+    with tasks.drawing(source):
+        names, job = tasks.page_names(result), brief(result)
+    rows, ranks = [dict(row) for row in result["ranks"]], []
+    for position, lost in enumerate(_draw_ranks(out, plan, names, job)):
+        if lost is None:
+            ranks.append(tasks.for_index(tasks.load(out.path / names[position][0])))
+        else:
+            plan.console.fail(str(lost))
+            rows[position]["page"] = None
+    with tasks.drawing(source):
+        text = render.render_index({**result, "ranks": rows}, ranks)
+    outdir.write_text(out.path / "index.html", text)
+    out.keep_only([row["page"] for row in rows], ["rank-*.html"])
+    return out.path / "index.html", len(rows) - len(ranks)
+
+
+def _draw_ranks(
+    out: OutDir, plan: Plan, names: list[tuple[str, str]], job: dict[str, Any]
+) -> list[NsysflowError | None]:
+    """Write the page of each rank document; return for each why there is none."""
 
     def call(position: int, _limits: Limits) -> tuple[Any, ...]:
-        return (out.path / rows[position]["result"], out.path / rows[position]["page"], job)
+        document, page = names[position]
+        return (out.path / document, out.path / page, job)
 
+    lost: list[NsysflowError | None] = [None] * len(names)
     stage = _Stage("render", tasks.render_page, call)
-    with _running(stage, range(len(rows)), out, plan) as ends:
+    with _running(stage, range(len(names)), out, plan) as ends:
         for position, outcome in ends:
-            if outcome.error is not None:
-                plan.console.traceback(outcome.trace or "")
-                raise NsysflowError(f"{rows[position]['page']}: {outcome.error}")
-    ranks = [_brief(tasks.load(out.path / row["result"])) for row in rows]
-    outdir.write_text(out.path / "index.html", render.render_index(result, ranks))
-    out.keep_only([row["page"] for row in rows], ["rank-*.html"])
-    return out.path / "index.html"
-
-
-def _brief(document: dict[str, Any]) -> dict[str, Any]:
-    """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
-    steps = {name: document["steps"].get(name) for name in ("status", "source")}
-    return {"capture": document["capture"], "steps": steps}
+            error = outcome.error
+            if error is not None and not isinstance(error, UsageError):
+                error = NsysflowError(f"{names[position][1]}: {error}")
+            lost[position] = error
+            plan.console.traceback(outcome.trace or "")
+    return lost
 
 
 def _table(out: OutDir, plan: Plan, made: Record) -> rank.RankTable:

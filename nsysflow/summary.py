@@ -39,6 +39,12 @@ def markdown(result: Document) -> str:
     return "\n".join(lines)
 
 
+def is_markdown(text: str) -> bool:
+    """Return whether a file that begins so is one that ``markdown`` wrote."""
+    title, *table = text.splitlines()[:3] or [""]
+    return title.startswith("# ") and table == ["", _line(_HEADER)]
+
+
 def _notes(run: Document) -> list[str]:
     """Return what a reader of the rank table must know about it."""
     notes = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -20,6 +22,9 @@ from nsysflow.resources import walk
 from nsysflow.settings import Limits, Settings
 
 KEYS = "keys"
+_RANK_FILE = re.compile(r"rank-[^/\\\0]+\.(?:json|html)")
+# Of an error about a value, which may be as long as the value.
+_MOST_TOLD = 200
 ACROSS = ("alignment", "collectives", "stragglers", "walk", "pipeline", "findings")
 
 
@@ -96,12 +101,22 @@ def load(path: Path) -> dict[str, Any]:
     Raises:
         UsageError: it is not there or no longer what was written.
     """
-    document = _json(path)
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise _unfit(path, "is missing") from error
+    except OSError as error:
+        hint = "look at its permissions and its type"
+        raise _unfit(path, f"cannot be read: {error.strerror}", hint) from error
+    except (ValueError, RecursionError) as error:
+        raise _unfit(path, "is damaged: it is no whole JSON document") from error
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
-        raise UsageError(
-            f"{path} is no document of schema {SCHEMA}", hint="run nsysflow analyse again"
-        )
+        raise _unfit(path, f"is no document of schema {SCHEMA}")
     return document
+
+
+def _unfit(path: Path, why: str, hint: str = "run nsysflow analyse again") -> UsageError:
+    return UsageError(f"{path} {why}", hint=hint)
 
 
 def stored(store: Path, lane: rank.Lane) -> analyse.Stored:
@@ -120,8 +135,51 @@ def stored(store: Path, lane: rank.Lane) -> analyse.Stored:
 
 
 def render_page(document: Path, page: Path, job: dict[str, Any]) -> None:
-    """Write the page of one rank document; ``job`` is ``render.role.brief`` of its result."""
-    outdir.write_text(page, render.render_rank(load(document), job))
+    """Write the page of one rank document; ``job`` is ``render.role.brief`` of its result.
+
+    Raises:
+        UsageError: the document is not there or no longer what was written.
+    """
+    loaded = load(document)
+    with drawing(document):
+        # What the index will take of it must be there as well.
+        for_index(loaded)
+        text = render.render_rank(loaded, job)
+    outdir.write_text(page, text)
+
+
+def for_index(document: dict[str, Any]) -> dict[str, Any]:
+    """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
+    steps = {name: document["steps"].get(name) for name in ("status", "source")}
+    return {"capture": document["capture"], "steps": steps}
+
+
+def page_names(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the names of each rank's document and page.
+
+    Raises:
+        ValueError: they are not names of files that lie beside the result document.
+    """
+    names = [(row["result"], row["page"]) for row in result["ranks"]]
+    if all(_RANK_FILE.fullmatch(name) for pair in names for name in pair):
+        return names
+    raise ValueError("a rank whose files are not named as those of a rank")
+
+
+@contextlib.contextmanager
+def drawing(path: Path) -> Iterator[None]:
+    """Blame the document at ``path`` where a page of it cannot be made.
+
+    Raises:
+        UsageError: it cannot; the cause, which ``--debug`` shows, tells damage from a fault.
+    """
+    try:
+        yield
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:
+        told = " ".join(f"{type(error).__name__}: {error}".split())[:_MOST_TOLD]
+        raise _unfit(path, f"is damaged, no page can be made of it ({told})") from error
 
 
 def _lane_key(store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings) -> str:

@@ -206,3 +206,59 @@ def test_more_than_memory_spills(out: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_the_refusals_are_ours_not_chance() -> None:
     # What is refused above works in a DuckDB that is not locked.
     assert duckdb.sql("SELECT count(*) FROM glob('/*')").fetchall()[0][0] > 0
+
+
+def test_columns_of_one_name_stay_apart(out: Path, tmp_path: Path) -> None:
+    query = "SELECT 1 AS a, 2 AS A, 3 AS b, 4 AS a, 5 AS a_1"
+    names = ["a", "A_1", "b", "a_2", "a_1_1"]
+    # As DuckDB itself names them where it must.
+    assert duckdb.sql(f"SELECT * FROM ({query})").columns == names
+    expected = dict(zip(names, [1, 2, 3, 4, 5], strict=True))
+    assert rows(out, query) == [expected]
+    assert ask(out, query).out.split() == [*names, *"12345"]
+    text = ask(out, query, "--format", "csv").out
+    assert list(csv.DictReader(io.StringIO(text))) == [{n: str(i) for n, i in expected.items()}]
+    target = tmp_path / "rows.parquet"
+    assert ask(out, query, "--format", "parquet", "-o", target).code == 0
+    assert pq.read_table(target).to_pylist() == [expected]
+    traces = "SELECT o.trace, l.trace, 7 AS trace FROM op AS o, lane AS l LIMIT 1"
+    assert list(rows(out, traces)[0]) == ["trace", "trace_1", "trace_2"]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("'inf'::DOUBLE", None),
+        ("'-inf'::FLOAT", None),
+        ("['nan'::DOUBLE, 1.5]", [None, 1.5]),
+        ("{'a': {'b': '-inf'::DOUBLE}}", {"a": {"b": None}}),
+        ("map {'k': 'inf'::DOUBLE}", [["k", None]]),
+        ("'\\x00\\xAAz'::BLOB", "00aa7a"),
+        ("['\\xFF'::BLOB]", ["ff"]),
+        ("INTERVAL '14 months 2 days 03:04:05.678'", "P14M2DT3H4M5.678S"),
+        ("INTERVAL '-90 minutes'", "PT-1H-30M"),
+        ("INTERVAL '-1 day 20 seconds'", "P-1DT20S"),
+        ("INTERVAL '0 days'", "PT0S"),
+        ("[INTERVAL '1 day']", ["P1D"]),
+        ("DATE '2024-02-29'", "2024-02-29"),
+        ("TIMESTAMP '2024-02-29 01:02:03.5'", "2024-02-29T01:02:03.500000"),
+        ("TIMESTAMP_NS '2024-02-29 01:02:03.000000001'", "2024-02-29T01:02:03.000000001"),
+        ("[TIMESTAMP_NS '2024-02-29 01:02:03.000000001']", ["2024-02-29T01:02:03.000000001"]),
+        ("TIMESTAMPTZ '2024-02-29 01:02:03+00'", "2024-02-29T01:02:03+00:00"),
+        ("TIME '01:02:03.5'", "01:02:03.500000"),
+        ("'infinity'::DATE", "infinity"),
+        ("'-infinity'::TIMESTAMP", "-infinity"),
+        ("1.50::DECIMAL(10, 2)", 1.5),
+    ],
+)
+def test_json_is_valid_whatever_the_type(out: Path, value: str, expected: object) -> None:
+    def refuse(constant: str) -> object:
+        raise AssertionError(f"{constant} is no JSON")
+
+    ended = ask(out, f"SELECT {value} AS x", "--format", "json")
+    assert ended.code == 0, ended.err
+    assert json.loads(ended.out, parse_constant=refuse) == [{"x": expected}]
+    for form in ("csv", "table"):
+        ended = ask(out, f"SELECT {value} AS x", "--format", form)
+        assert (ended.code, ended.err) == (0, "")
+        assert "b'" not in ended.out

@@ -34,7 +34,7 @@ def analyse(
     from nsysflow.commands.plan import plan_for
 
     console = options.console_of(context)
-    out = outdir.existing(folder, "convert RUN")
+    out = outdir.existing(folder, "convert RUN", written=[".", "store"])
     console.start_log(out.log)
     made = record.read(out.store)
     plan = plan_for(console, out.store, asked, shard=shard, before=made.settings)

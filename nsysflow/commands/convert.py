@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,8 +49,11 @@ def convert_runs(
     output: Path | None,
     asked: dict[str, Any],
     shard: tuple[int, int] | None = None,
+    before: Callable[[Path], object] = lambda _folder: None,
 ) -> tuple[OutDir, Plan, Record]:
     """Find and convert; return where, how and what.
+
+    ``before(folder)`` may still refuse: it is called before the output folder is made.
 
     Raises:
         NothingUsableError: no input could be converted.
@@ -60,6 +64,8 @@ def convert_runs(
 
     found = find_inputs(runs)
     plan = plan_for(console, found.root, asked, shard=shard)
-    out = outdir.create(output or outdir.default(found.folder, found.name))
+    folder = output or outdir.default(found.folder, found.name)
+    before(folder)
+    out = outdir.create(folder)
     console.start_log(out.log)
     return out, plan, pipeline.convert(found, out, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -43,22 +44,29 @@ def report(
     **asked: Any,
 ) -> int:
     """Find the traces of RUN (a folder or files), convert, analyse and render them."""
-    from nsysflow import outdir, pipeline, summary
+    from nsysflow import errors, outdir, pipeline, summary, target
     from nsysflow.commands.convert import convert_runs
 
     console = options.console_of(context)
-    out, plan, made = convert_runs(console, runs, output, asked)
+    file = Path(markdown) if markdown not in (None, "-") else None
+
+    def settle(folder: Path) -> None:
+        if file is not None:
+            target.settle(file, "--markdown", output=folder, ours=summary.is_markdown)
+
+    out, plan, made = convert_runs(console, runs, output, asked, before=settle)
     result = pipeline.analyse(out, plan, made)
-    index = pipeline.draw(out, plan)
+    index, lost = pipeline.draw(out, plan)
     if markdown == "-":
         console.out(summary.markdown(result))
     else:
         console.out(summary.terminal(result, console.bold))
         console.out(f"\n{index}")
-    if markdown not in (None, "-"):
-        outdir.write_text(Path(markdown), summary.markdown(result) + "\n")
+    if file is not None:
+        outdir.write_text(Path(os.path.realpath(file)), summary.markdown(result) + "\n")
     if open_page:
         import webbrowser
 
         webbrowser.open(index.as_uri())
-    return pipeline.exit_code(row["status"] for row in result["run"]["inputs"])
+    code = pipeline.exit_code(row["status"] for row in result["run"]["inputs"])
+    return errors.EXIT_PARTIAL if lost else code

@@ -60,12 +60,14 @@ def sql(
     import tempfile
 
     from nsysflow import query as asking
+    from nsysflow import target
     from nsysflow.executor import Pool
 
     if query is not None and file is not None:
         raise UsageError("a query and -f FILE were both given", hint="give one of them")
     if form == "parquet" and output is None:
         raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
+    output = target.settle(output, "-o") if output is not None else None
     store = _store(options.console_of(context), run)
     text = file.read_text(encoding="utf-8") if file is not None else query
     with tempfile.TemporaryDirectory() as scratch:
