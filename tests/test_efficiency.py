@@ -147,7 +147,7 @@ def test_the_finding_and_the_page(found: dict[str, Any]) -> None:
     assert (card["status"], card["bucket"]) == ("opportunity", None)
     assert card["bound_ns_per_step"] == round(found["tail_lost_ns"] / 4)
     page = Page(render_rank(document))
-    assert "1 runs per step" in page.text
+    assert "1 run per step" in page.text
     # Evidence points to the table that proves it.
     assert ("a", {"href": "#t-efficiency"}) in page.tags
     assert any(attrs.get("id") == "t-efficiency" for _, attrs in page.tags)

@@ -121,11 +121,15 @@ def test_lateness_is_that_of_single_collectives(made: tuple[dict[str, Any], Job]
     if not truth["straggler"]:
         pytest.skip("no rank is late in every step")
     rank = truth["straggler"]["rank"]
-    members = {each["name"]: each["members"] for each in truth["communicators"]}
+    # Stages wait for each other by design: that is told as the pipeline's bubble.
+    members = {
+        each["name"]: each["members"] for each in truth["communicators"] if each["kind"] != "pp"
+    }
     late: dict[int, int] = {}
     for each in truth["instances"]:
-        mine = dict(zip(members[each["communicator"]], each["arrivals_ns"], strict=True))
-        if rank in mine and mine[rank] == each["last_ns"]:
+        whose = members.get(each["communicator"], ())
+        mine = dict(zip(whose, each["arrivals_ns"], strict=bool(whose)))
+        if mine.get(rank) == each["last_ns"]:
             others = [ns for other, ns in mine.items() if other != rank]
             number = truth["plan"]["first_number"] + each["step"]
             late[number] = max(late.get(number, 0), mine[rank] - round(median(others)))

@@ -196,7 +196,8 @@ def _turns(study: Study, lane: int) -> tuple[Ints, Ints, Ints]:
     ended = study.ops["end_ns"][mine]
     place = np.maximum(0, np.searchsorted(ended, end, side="right") - 1)
     some = (ended[place] <= end) & (ended[place] >= np.maximum(begin, end - SOON_NS))
-    some &= exposed.gated[np.append(~joined, True)] & (end - begin >= LEAST_STRETCH_NS)
+    # Where the host was late too, what would hold it is not known: it may come earlier as well.
+    some &= end - begin >= LEAST_STRETCH_NS
     return begin[some], end[some], mine[place[some]]
 
 

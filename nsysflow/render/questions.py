@@ -34,21 +34,27 @@ def questions(document: Document, links: Sequence[findings.Card]) -> list[Questi
         by_category.setdefault(finding["category"], []).append(finding)
     found = findings.opportunities(document["findings"])
     card_of = {id(finding): card for finding, card in zip(found, links, strict=True)}
-    made = {
-        name: _question(name, document.get("categories") or {}, rows, card_of)
+    return [
+        _question(name, document.get("categories") or {}, rows, card_of)
         for name, rows in by_category.items()
-    }
-    unsplit = _unsplit(document)
-    if unsplit:
-        row = made["measurement"]
-        said = f"{row.text.rstrip('.')}. " if row.text else ""
-        made["measurement"] = replace(row, text=f"{said}{unsplit}")
-    return list(made.values())
+    ]
+
+
+def with_unsplit(rows: Sequence[Question], document: Document) -> list[Question]:
+    """Say in a lane's row of measurement what of its share is communication nobody could split."""
+    unsplit, title = _unsplit(document), findings.word("measurement").label
+    if not unsplit:
+        return list(rows)
+    return [
+        replace(row, text=f"{row.text.rstrip('.')}. {unsplit}".lstrip(". "))
+        if row.title == title
+        else row
+        for row in rows
+    ]
 
 
 def _unsplit(document: Document) -> str:
-    """Say how much of the measurement's share is communication that nobody could split."""
-    parts = (document.get("causes") or {}).get("exposed_comm") or {}
+    parts = document["causes"]["exposed_comm"]
     ns = sum(length for name, length in parts.items() if name.startswith("unsplit"))
     whole = document["buckets"]["window_ns"] if ns else 0
     return f"{units.share(ns / whole)} is exposed communication: waiting or transfer." if ns else ""
