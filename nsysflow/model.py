@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 SCHEMA = 1
-STORE_FORMAT = 2
+STORE_FORMAT = 3
 # Before a warning in a rank document that is nsysflow's own, not the profiler's.
 OWN = "nsysflow: "
 

@@ -15,6 +15,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from nsysflow.errors import UsageError
+from nsysflow.parquet_files import table_of
 from nsysflow.settings import Limits
 
 # What the folders below the store are, from the outside in; they become columns.
@@ -51,11 +52,11 @@ def _config(limits: Limits) -> dict[str, str | bool | int | float | list[str]]:
 
 
 def tables(store: Path) -> dict[str, list[Path]]:
-    """Return table -> its files, one per trace (or per lane of a trace, for what was analysed)."""
+    """Return table -> its files: of every trace, or of every lane for what was analysed."""
     found: dict[str, list[Path]] = defaultdict(list)
     for path in sorted(store.rglob("*.parquet")):
         if not any(part.startswith(".") for part in path.relative_to(store).parts):
-            found[path.stem].append(path)
+            found[table_of(path)].append(path)
     return dict(found)
 
 

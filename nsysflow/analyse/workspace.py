@@ -12,6 +12,7 @@ import duckdb
 import pyarrow as pa
 
 from nsysflow import sqlfile
+from nsysflow.parquet_files import files_by_table, source
 from nsysflow.resources import data
 from nsysflow.settings import Limits
 
@@ -135,9 +136,8 @@ def open_workspace(trace: Path, limits: Limits) -> Iterator[Workspace]:
         for macros in ("intervals", "groups"):
             text = data("sql", "macros", f"{macros}.sql").read_text(encoding="utf-8")
             connection.execute(text)
-        for path in sorted(trace.glob("*.parquet")):
-            source = str(path).replace("'", "''")
-            connection.execute(f"CREATE VIEW \"{path.stem}\" AS FROM read_parquet('{source}')")
+        for table, files in files_by_table(trace):
+            connection.execute(f'CREATE VIEW "{table}" AS FROM {source(files)}')
         yield Workspace(connection)
     finally:
         connection.close()

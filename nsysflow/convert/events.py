@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from nsysflow.convert.requests import (
 )
 from nsysflow.convert.texts import Texts
 from nsysflow.convert.work import Work
+from nsysflow.parquet_files import files_of
 from nsysflow.read import Request
 from nsysflow.settings import Settings
 
@@ -44,12 +46,12 @@ def keep_strings(work: Work) -> None:
 
 def host(work: Work) -> None:
     """Write api, os_call, nvtx and nvtx_domain; add the texts of annotations to ``string``."""
-    _save_whole(work, "api", "_raw_api", API)
-    _save_whole(work, "os_call", "_raw_os_call", OS_CALL)
+    _save_calls(work, "api", "_raw_api", API)
+    _save_calls(work, "os_call", "_raw_os_call", OS_CALL)
     work.create("text", "_text")
     with Texts(work.scratch, NVTX_EVENT.schema()) as texts:
         written, read = work.save("nvtx", {"_raw_nvtx": replace(NVTX_EVENT, through=texts)})
-    work.see("_nvtx", work.store / "nvtx.parquet")
+    work.see_stored("_nvtx", "nvtx")
     work.dropped["open_ranges"] = work.count("_nvtx", "open")
     if written != read:
         work.count_faults("nvtx_fault", "_raw_nvtx", NVTX_TIMES)
@@ -63,7 +65,7 @@ def host(work: Work) -> None:
 
 def device(work: Work, settings: Settings) -> None:
     """Write op, lane, kernel_name and sync."""
-    work.see("_api", work.store / "api.parquet")
+    work.see_stored("_api", "api")
     work.view("_launch", "launch")
     with work.streams_probe():
         if not work.spill("op_recorded", "_op", OPS):
@@ -82,16 +84,26 @@ def device(work: Work, settings: Settings) -> None:
     _save_whole(work, "sync", "_raw_sync", SYNCS)
 
 
+def _save_calls(work: Work, stem: str, view: str, request: Request) -> None:
+    """Write the calls of a raw table apart by process, and count what is left out."""
+    written, read = work.save_apart(stem, {view: request})
+    _count_faults(work, request, written, read)
+
+
 def _save_whole(work: Work, stem: str, view: str, request: Request) -> None:
-    """Write a table of one raw table, and count what it leaves out."""
+    """Write a table of one raw table, and count what is left out."""
     written, read = work.save(stem, {view: request})
+    _count_faults(work, request, written, read)
+
+
+def _count_faults(work: Work, request: Request, written: int, read: int) -> None:
     if written != read:
         work.count_faults("fault", "_raw_times", times_of(request))
 
 
 def host_limit_ns(work: Work) -> int | None:
     """Return the longest believable duration by the span of the host rows, None without any."""
-    spans = [span_of(work.store / f"{name}.parquet") for name in ("api", "os_call", "nvtx")]
+    spans = [span_of(files_of(work.store, name)) for name in ("api", "os_call", "nvtx")]
     known = [span for span in spans if span]
     if not known:
         return None
@@ -103,14 +115,15 @@ def limit_ns(duration_ns: int) -> int:
     return min(duration_ns + _HOUR_NS, _LONGEST_NS)
 
 
-def span_of(path: Path, *columns: str) -> tuple[int, int] | None:
+def span_of(files: Sequence[Path]) -> tuple[int, int] | None:
     """Return the first and the last time in a table of the store, from its statistics."""
-    metadata = pq.read_metadata(path)
-    names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
     seen = []
-    for name in columns or ("start_ns", "end_ns"):
-        for group in range(metadata.num_row_groups):
-            stats = metadata.row_group(group).column(names.index(name)).statistics
-            if stats is not None and stats.has_min_max:
-                seen += [stats.min, stats.max]
+    for path in files:
+        metadata = pq.read_metadata(path)
+        names = [metadata.schema.column(n).path for n in range(metadata.num_columns)]
+        for name in ("start_ns", "end_ns"):
+            for group in range(metadata.num_row_groups):
+                stats = metadata.row_group(group).column(names.index(name)).statistics
+                if stats is not None and stats.has_min_max:
+                    seen += [stats.min, stats.max]
     return (min(seen), max(seen)) if seen else None

@@ -10,6 +10,7 @@ from nsysflow import model, sqlfile
 from nsysflow.convert.events import span_of
 from nsysflow.convert.requests import GRAPH, TABLES
 from nsysflow.convert.work import Work
+from nsysflow.parquet_files import files_of
 from nsysflow.read import integer, text
 
 DROPPED = (
@@ -76,7 +77,7 @@ def capture(work: Work, file: str, key: str, facts: dict[str, str]) -> dict[str,
 
 
 def _recorded(work: Work) -> tuple[int, int]:
-    spans = [span_of(work.store / f"{name}.parquet") for name in _TIMED]
+    spans = [span_of(files_of(work.store, name)) for name in _TIMED]
     known = [span for span in spans if span]
     return min(start for start, _ in known), max(end for _, end in known)
 

@@ -75,7 +75,7 @@ def _fill(work: Work, file: str, key: str, settings: Settings) -> dict[str, Any]
         work.save(stem, views)
     work.save_table("string")
     for stem in ("diagnostic", "sched"):
-        work.see(stem, work.store / f"{stem}.parquet")
+        work.see_stored(stem, stem)
     content = facts.capture(work, file, key, export)
     for kind, number in work.raw.strays.copy().items():
         content["dropped"][kind] += number

@@ -17,14 +17,20 @@ import duckdb
 
 from nsysflow import sqlfile
 from nsysflow.errors import InputError
+from nsysflow.parquet_files import file_name, files_of, source
 from nsysflow.read import RawTrace, Request
 from nsysflow.resources import data
 from nsysflow.settings import Limits
 
-_STORE = (
-    "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1,"
-    " ROW_GROUP_SIZE 122880)"
+_FORMAT = (
+    "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1,"
+    " ROW_GROUP_SIZE 122880"
 )
+_STORE = f"({_FORMAT})"
+# Below this a lane reads the rows of all processes in no time.
+_ROWS_WORTH_FILES = 1_000_000
+# What is left of an attempt that the input cut short is removed.
+_APART = f"({_FORMAT}, PARTITION_BY (part), OVERWRITE)"
 # Read once, soon, on this disk: speed before size.
 _SCRATCH = "(FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)"
 _SCRATCH_NAME = "nsysflow-scratch"
@@ -73,29 +79,62 @@ class Work:
         finally:
             self.connection.execute("RESET disabled_optimizers")
 
+    def see_stored(self, name: str, table: str) -> None:
+        """Make ``name`` a view of a table of the store."""
+        self.see(name, *files_of(self.store, table))
+
     def see(self, name: str, *paths: Path) -> None:
         """Make ``name`` a view of Parquet files that have the same columns."""
-        files = ", ".join(_literal(path) for path in paths)
-        self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS FROM read_parquet([{files}])")
+        self.connection.execute(f"CREATE OR REPLACE VIEW {name} AS FROM {source(paths)}")
 
     def save(self, stem: str, views: Mapping[str, Request] | None = None) -> tuple[int, int]:
         """Write a table of the store and read it back.
 
         Returns the rows written and the rows read from the views.
         """
-        path = self.store / f"{stem}.parquet"
+        path = self.store / file_name(stem)
         statement = f"COPY ({_select(stem)}) TO {_literal(path)} {_STORE}"
         written, read = self._run(stem, statement, views)
-        self._check(stem, path, written)
+        self._check(stem, written)
         return written, read
+
+    def save_apart(self, stem: str, views: Mapping[str, Request]) -> tuple[int, int]:
+        """Write a table as ``save`` does; if it is large, in a file for each value of ``part``.
+
+        A lane reads the rows of its own process only. Files say what they hold, so those of other
+        processes are left alone; in one file every lane would read all rows.
+        """
+        folder = self.scratch / stem
+        statement = f"COPY ({_select(stem)}) TO {_literal(folder)} {_APART}"
+        written, read = self._run(stem, statement, views)
+        made = sorted(folder.rglob("*.parquet"))
+        if len(made) > 1 and written >= _ROWS_WORTH_FILES:
+            for number, path in enumerate(made):
+                shutil.move(path, self.store / file_name(stem, number))
+        else:
+            self._put_together(stem, made, views)
+        self._check(stem, written)
+        return written, read
+
+    def _put_together(self, stem: str, parts: list[Path], views: Mapping[str, Request]) -> None:
+        if parts:
+            self.see("_whole", *parts)
+        else:
+            # Without rows no part was made, and only the statement knows the columns.
+            self._run(stem, f"CREATE TABLE _none AS FROM ({_select(stem)}) LIMIT 0", views)
+            self.connection.execute("ALTER TABLE _none DROP COLUMN part")
+            self.connection.execute("CREATE OR REPLACE VIEW _whole AS FROM _none")
+        path = self.store / file_name(stem)
+        self.connection.execute(f"COPY _whole TO {_literal(path)} {_STORE}")
+        self.connection.execute("DROP VIEW _whole; DROP TABLE IF EXISTS _none")
 
     def save_table(self, name: str) -> None:
         """Write a table that exists already to the store, in the order in which it stands."""
-        path = self.store / f"{name}.parquet"
+        path = self.store / file_name(name)
         written = self.connection.execute(
             f"COPY (FROM {name} ORDER BY ALL) TO {_literal(path)} {_STORE}"
         ).fetchall()
-        self._check(name, path, int(written[0][0]))
+        self._check(name, int(written[0][0]))
 
     def view(self, name: str, stem: str) -> None:
         """Make ``name`` a view of what ``<stem>`` selects."""
@@ -127,12 +166,12 @@ class Work:
         written, seen = self.raw.run(self.connection, statement, views or {}, parameters)
         return written, sum(view.rows for view in seen.values())
 
-    def _check(self, name: str, path: Path, written: int) -> None:
-        question = f"SELECT count(*) FROM read_parquet([{_literal(path)}])"  # noqa: S608 - quoted
-        found = self.connection.execute(question).fetchall()[0][0]
+    def _check(self, name: str, written: int) -> None:
+        self.see_stored("_written", name)
+        found = self.count("_written", "true")
         if found != written:
             raise InputError(
-                f"{self.raw.file}: {path.name} has {found} rows after {written} were written",
+                f"{self.raw.file}: {name}.parquet has {found} rows after {written} were written",
                 stage="convert",
                 hint="check the disk of the output folder",
             )
@@ -147,6 +186,8 @@ def engine(limits: Limits, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]
         "memory_limit": f"{limits.memory_bytes}B",
         "temp_directory": str(scratch / "spill"),
         "preserve_insertion_order": "false",
+        # Rows held back for each file of a table that is written apart, per thread.
+        "partitioned_write_flush_threshold": "131072",
         # A name in a statement means a table of ours, never a Python variable or a file.
         "python_enable_replacements": "false",
         "autoinstall_known_extensions": "false",

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from nsysflow.errors import InputError
+from nsysflow.parquet_files import source
 from nsysflow.read.raw import ARROW, USUAL, Field, Presence, RawTrace, Request, View, shaped
 from nsysflow.read.stream import Merged
 
@@ -75,7 +76,7 @@ class ParquetTrace(RawTrace):
     def _native(
         self, connection: duckdb.DuckDBPyConnection, name: str, request: Request, view: View
     ) -> Iterator[None]:
-        path = str(self._paths[request.table.lower()]).replace("'", "''")
+        rows = source([self._paths[request.table.lower()]])
         columns = ", ".join(self._column(request.table, wanted) for wanted in request.fields)
         where = ""
         if request.only and self.has(request.table, request.only.column):
@@ -83,8 +84,7 @@ class ParquetTrace(RawTrace):
             column = _quoted(self._name(request.table, request.only.column))
             where = f" WHERE {column} IN ({values})"
         connection.execute(
-            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns}"
-            f" FROM read_parquet([{_literal(path)}]){where}"
+            f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT {columns} FROM {rows}{where}"
         )
         try:
             yield
@@ -247,7 +247,3 @@ def _broken(path: Path, file: str, error: Exception) -> InputError:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(value: str) -> str:
-    return f"'{value}'"

@@ -14,6 +14,7 @@
 --   correlation   BIGINT
 --   return_value  INTEGER
 --   callchain     BIGINT
+--   part          UTINYINT  file of the store that the row goes to: by process
 SELECT
     process_of(thread) AS process,
     thread,
@@ -22,6 +23,7 @@ SELECT
     name_id,
     correlation,
     try_cast(return_value AS INTEGER) AS return_value,
-    callchain
+    callchain,
+    part_of(process_of(thread)) AS part
 FROM _raw_api
 WHERE time_fault(start_ns, end_ns, $limit_ns) IS NULL

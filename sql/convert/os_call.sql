@@ -11,12 +11,14 @@
 --   start_ns  BIGINT
 --   end_ns    BIGINT
 --   name_id   BIGINT
+--   part      UTINYINT  file of the store that the row goes to: by process
 SELECT
     process_of(thread) AS process,
     thread,
     start_ns,
     end_ns,
-    name_id
+    name_id,
+    part_of(process_of(thread)) AS part
 FROM _raw_os_call
 WHERE
     -- Other classes in this table are marks of the profiler, not calls.

@@ -13,6 +13,10 @@ CREATE OR REPLACE MACRO time_fault(start_ns, end_ns, limit_ns) AS
 -- recorded is then one process.
 CREATE OR REPLACE MACRO process_of(global_id) AS coalesce(global_id, 0) >> 24;
 
+-- Which of the files of a table a process's rows go to. Processes are mostly numbered in a row, so
+-- each has its own; were there a file for every process, a crafted trace could ask for thousands.
+CREATE OR REPLACE MACRO part_of(process) AS (process & 31)::UTINYINT;
+
 -- The process id that the operating system knows.
 CREATE OR REPLACE MACRO pid_of(process) AS process & 16777215;
 

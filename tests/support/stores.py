@@ -11,6 +11,7 @@ import pytest
 from nsysflow.convert import convert_trace
 from nsysflow.errors import InputError
 from nsysflow.find import Input
+from nsysflow.parquet_files import files_by_table, files_of, source
 from nsysflow.settings import Limits, Settings
 from tests.support.export import Export, ms
 
@@ -66,24 +67,24 @@ class Store:
 
     def rows(self, table: str, columns: str = "*", order: str = "ALL") -> list[tuple[Any, ...]]:
         """Return rows of a table in a total order."""
-        path = self.folder / f"{table}.parquet"
-        query = f"SELECT {columns} FROM read_parquet('{path}') ORDER BY {order}"
+        query = f"SELECT {columns} FROM {self.source(table)} ORDER BY {order}"
         with duckdb.connect() as connection:
             return connection.execute(query).fetchall()
 
     def as_written(self, table: str, columns: str) -> list[tuple[Any, ...]]:
         """Return rows in the order in which they stand in the file."""
-        path = self.folder / f"{table}.parquet"
         with duckdb.connect(config={"threads": "1"}) as connection:
-            return connection.execute(f"SELECT {columns} FROM read_parquet('{path}')").fetchall()
+            return connection.execute(f"SELECT {columns} FROM {self.source(table)}").fetchall()
+
+    def source(self, table: str) -> str:
+        """Return a table as it stands in a FROM clause."""
+        return source(files_of(self.folder, table))
 
     def texts(self, table: str, columns: str = "*", order: str = "ALL") -> list[tuple[Any, ...]]:
         """Return rows of a table with ``name_id`` resolved as ``text``."""
-        tables = {name: self.folder / f"{name}.parquet" for name in (table, "string")}
         query = (
-            f"SELECT {columns} FROM (SELECT t.*, s.value AS text FROM read_parquet("
-            f"'{tables[table]}') t LEFT JOIN read_parquet('{tables['string']}') s"
-            f" ON t.name_id = s.id) ORDER BY {order}"
+            f"SELECT {columns} FROM (SELECT t.*, s.value AS text FROM {self.source(table)} t"
+            f" LEFT JOIN {self.source('string')} s ON t.name_id = s.id) ORDER BY {order}"
         )
         with duckdb.connect() as connection:
             return connection.execute(query).fetchall()
@@ -131,9 +132,9 @@ def columns_of(store: Store) -> dict[str, str]:
     """Return the columns of every table of a store."""
     found = {}
     with duckdb.connect() as connection:
-        for path in store.folder.glob("*.parquet"):
-            rows = connection.execute(f"DESCRIBE FROM read_parquet('{path}')").fetchall()
-            found[path.stem] = " ".join(row[0] for row in rows)
+        for table, files in files_by_table(store.folder):
+            rows = connection.execute(f"DESCRIBE FROM {source(files)}").fetchall()
+            found[table] = " ".join(row[0] for row in rows)
     return found
 
 
