@@ -13,8 +13,8 @@ from nsysflow import __version__
 from nsysflow.analyse.agreement import disagreements
 from nsysflow.analyse.compose import compose
 from nsysflow.analyse.lane import lane_folder
-from nsysflow.analyse.stepping import UNFIT
 from nsysflow.analyse.stored import Stored
+from nsysflow.analyse.unfit import unfit
 from nsysflow.job import bubble
 from nsysflow.job.clocks import Capture
 from nsysflow.job.drawn import split_timeline
@@ -37,7 +37,6 @@ Document = dict[str, Any]
 
 MOST_BINS = 512
 # What the job needs of a rank document at any one time; the rest may be large.
-MOST_UNFIT = 8
 _LIGHT = (
     "lane", "steps", "buckets", "causes", "categories", "kernels", "mfu", "findings", "overlap",
 )  # fmt: skip
@@ -79,7 +78,7 @@ def analyse_job(
     return {
         "schema": SCHEMA,
         "tool": {"version": __version__},
-        "run": _run(light, table, made),
+        "run": _run(light, table, made, settings),
         "ranks": [_rank(document) for document in light],
         **sections,
         "categories": _categories(light, found),
@@ -90,14 +89,14 @@ def analyse_job(
     }
 
 
-def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
+def _run(light: Sequence[Document], table: RankTable, made: Record, settings: Settings) -> Document:
     return {
         "name": made.name,
         "inputs": [state.document() for state in made.states],
         "notes": [
             *made.notes,
             *table.notes,
-            *_unfit(light),
+            *unfit(light, settings),
             *([] if table.several_jobs else disagreements(light)),
         ],
         "ranks_expected": table.ranks_expected,
@@ -106,15 +105,6 @@ def _run(light: Sequence[Document], table: RankTable, made: Record) -> Document:
         "conflicts": list(table.conflicts),
         "several_jobs": table.several_jobs,
     }
-
-
-def _unfit(light: Sequence[Document]) -> list[str]:
-    """Say that the option which names the steps fits nothing, where steps are told otherwise."""
-    lanes = [d["lane"]["label"] for d in light if UNFIT in (d["steps"].get("note") or "")]
-    if not lanes:
-        return []
-    others = f" and {len(lanes) - MOST_UNFIT} more" if len(lanes) > MOST_UNFIT else ""
-    return [f"{UNFIT} in {', '.join(lanes[:MOST_UNFIT])}{others}: steps were told otherwise"]
 
 
 def _not_one_job(lanes: Sequence[Lane], table: RankTable) -> Document | None:
