@@ -230,11 +230,11 @@ def _states(
     )
 
 
-def tell_failures(made: Record, plan: Plan) -> None:
+def tell_failures(made: Record, console: Console) -> None:
     """Name each input that an earlier convert lost."""
     for state in made.states:
         if state.status != "ok":
-            _tell(plan.console, state)
+            _tell(console, state)
 
 
 def exit_code(statuses: Iterable[str]) -> int:

@@ -262,3 +262,14 @@ def test_json_is_valid_whatever_the_type(out: Path, value: str, expected: object
         ended = ask(out, f"SELECT {value} AS x", "--format", form)
         assert (ended.code, ended.err) == (0, "")
         assert "b'" not in ended.out
+
+
+def test_traces_that_are_missing_are_named_every_time(tmp_path: Path) -> None:
+    """An answer over some of the ranks must not pass for one over all."""
+    busy_export().write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    (tmp_path / "run" / "rank1.sqlite").write_bytes(b"no database")
+    for _ in range(2):
+        ended = in_process("sql", tmp_path / "run", "SELECT count(*) FROM op", "--format", "csv")
+        assert ended.code == 3
+        assert ended.out.splitlines()[1:] == ["2"]
+        assert len([line for line in ended.failures if line.startswith("rank1.sqlite: ")]) == 1

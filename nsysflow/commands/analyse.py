@@ -38,7 +38,7 @@ def analyse(
     console.start_log(out.log)
     made = record.read(out.store)
     plan = plan_for(console, out.store, asked, shard=shard, before=made.settings)
-    pipeline.tell_failures(made, plan)
+    pipeline.tell_failures(made, console)
     if plan.shard == pipeline.WHOLE:
         inputs = pipeline.analyse(out, plan, made)["run"]["inputs"]
         statuses = [row["status"] for row in inputs]

@@ -51,16 +51,17 @@ def sql(
     file: Path | None,
     form: str,
     output: Path | None,
-) -> None:
+) -> int:
     """Run one SELECT, DESCRIBE or EXPLAIN over the tables of RUN (a run or an output folder).
 
     Each table unites all traces; its column `trace` says which. Without a QUERY the tables and
-    their columns are listed. Nothing outside the store can be read, nothing can be written.
+    their columns are listed. Nothing outside the store can be read, nothing can be written. Traces
+    that could not be converted are named; the exit code is then 3.
     """
     import tempfile
 
+    from nsysflow import pipeline, record, target
     from nsysflow import query as asking
-    from nsysflow import target
     from nsysflow.executor import Pool
 
     if query is not None and file is not None:
@@ -68,16 +69,24 @@ def sql(
     if form == "parquet" and output is None:
         raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
     output = target.settle(output, "-o") if output is not None else None
-    store = _store(options.console_of(context), run)
+    console = options.console_of(context)
+    store, told = _store(console, run)
     text = file.read_text(encoding="utf-8") if file is not None else query
     with tempfile.TemporaryDirectory() as scratch:
         connection = asking.connect(store, Pool().limits(1, Path(scratch)))
         rows = asking.catalogue(store) if text is None else asking.run(connection, text)
         _write(rows, form, output)
+    made = record.read(store)
+    if not told:
+        pipeline.tell_failures(made, console)
+    return pipeline.exit_code(state.status for state in made.states)
 
 
-def _store(console: Console, run: Path) -> Path:
-    """Return the store of an output folder, or of a run, which is converted if it has none."""
+def _store(console: Console, run: Path) -> tuple[Path, bool]:
+    """Return the store of an output folder, or of a run, which is converted if it has none.
+
+    Converting says what failed; the second value is whether it did.
+    """
     from nsysflow import outdir
     from nsysflow.commands.convert import convert_runs
     from nsysflow.find import find_inputs
@@ -87,9 +96,9 @@ def _store(console: Console, run: Path) -> Path:
         folder = outdir.default(found.folder, found.name)
         if not (folder / outdir.MARKER).is_file():
             console.note(f"{run} is not converted yet: converting it into {folder}")
-            return convert_runs(console, (run,), None, {})[0].store
+            return convert_runs(console, (run,), None, {})[0].store, True
         run = folder
-    return outdir.existing(run, "convert RUN").store
+    return outdir.existing(run, "convert RUN").store, False
 
 
 def _write(rows: pa.RecordBatchReader, form: str, output: Path | None) -> None:
