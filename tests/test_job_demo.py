@@ -37,6 +37,21 @@ PLANS: dict[str, dict[str, Any]] = {
         "data_parallel": "ddp",
         "seed": 2,
     },
+    "fsdp and tensor parallel, data": {"late": "data", "tensor_parallel": 2, "seed": 4},
+    "tensor and data parallel, host": {
+        "late": "host",
+        "tensor_parallel": 2,
+        "data_parallel": "ddp",
+        "seed": 5,
+    },
+    "pipeline, fsdp, host": {
+        "late": "host",
+        "ranks": 8,
+        "tensor_parallel": 2,
+        "pipeline_parallel": 2,
+        "micro_batches": 4,
+        "seed": 3,
+    },
     "tensor and data parallel, compute, another draw": {
         "late": "compute",
         "tensor_parallel": 2,
