@@ -17,13 +17,20 @@ from tests.support.schemas import check
 
 COUNT = 200
 SECOND = 1_000_000_000
+Teams = list[list[tuple[int, ...]]]
 
 
 class Run:
     """Collectives of ``files`` ranks over ``span`` ns; ``ppb`` is how fast each clock runs."""
 
-    def __init__(self, ppb: list[int], span: int, noise: int = 0) -> None:
-        """Plant the run."""
+    def __init__(
+        self,
+        ppb: list[int],
+        span: int,
+        noise: int = 0,
+        teams: Teams | None = None,
+    ) -> None:
+        """Plant the run; ``teams`` take turns, each splits all files into groups."""
         random = np.random.default_rng([span, noise, *np.abs(ppb)])
         files = len(ppb)
         self.ppb, self.offset = ppb, random.integers(-5_000_000, 5_000_000, files)
@@ -40,9 +47,15 @@ class Run:
             "op": np.full(len(lane), OP["all_reduce"]),
         }
         self.ops = Ops(column, np.ones(len(lane), np.bool_), ())
-        instance = np.repeat(np.arange(COUNT), files)
-        found = Matching(instance, np.zeros(COUNT, np.int64), np.zeros(len(lane), np.bool_))
-        found.groups = [Group("one", tuple(range(files)))]
+        teams = teams or [[tuple(range(files))]]
+        groups = [members for team in teams for members in team]
+        instance, group = np.empty((COUNT, files), np.int64), []
+        for turn in range(COUNT):
+            for members in teams[turn % len(teams)]:
+                instance[turn, list(members)] = len(group)
+                group.append(groups.index(members))
+        found = Matching(instance.reshape(-1), np.array(group), np.zeros(len(lane), np.bool_))
+        found.groups = [Group(str(members), members) for members in groups]
         self.members = Members.of(found, self.ops)
         self.span = span
         self.lanes = [JobLane(f"{k}", k, k, None, Path(), ()) for k in range(files)]
@@ -83,6 +96,18 @@ def test_drift_is_followed_to_the_residual(ppb: list[int], noise: int) -> None:
     relative = (np.array(ppb) - ppb[0]) / 1e9
     assert np.abs(clocks.slope + relative).max() <= (100e-9 if noise else 2e-9)
     assert ("drift by Theil-Sen" in clocks.method) == bool(relative.any())
+
+
+@pytest.mark.parametrize("noise", [0, us(3)])
+def test_groups_that_reach_across_hosts_do_not_hold_each_other_in_place(noise: int) -> None:
+    """Pairs on one host outnumber what tells its clock from the other's, milliseconds away."""
+    pairs = [(file, file + 1) for file in range(0, 16, 2)]
+    across: list[tuple[int, ...]] = [tuple(range(0, 16, 2)), tuple(range(1, 16, 2))]
+    run = Run([0] * 16, SECOND, noise, [list(pairs), across, list(pairs), list(pairs)])
+    clocks = run.align()
+    assert clocks.sigma_ns is not None
+    assert clocks.sigma_ns <= 2 * noise
+    assert run.worst(clocks) <= noise
 
 
 def test_times_go_to_the_job_and_back() -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from nsysflow.render import render_index
-from tests.support.export import us
+from tests.support.export import Export, us
 from tests.support.job_run import Job, Planted, job_of
 from tests.support.schemas import check
 
 LATE = us(300)
+GATHER = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 
 
 def slow(rank: int, step: int) -> int:
@@ -84,6 +86,34 @@ def test_the_walk_stays_on_the_late_rank(job: Job) -> None:
         assert item["cause"] not in ("wait_gated", "wait_host_late")
         by_label[item["label"]] = by_label.get(item["label"], 0) + item["ns"]
     assert by_label["0002"] > 0.95 * job.result["walk"]["step_ns"]
+
+
+def test_a_gather_that_nothing_waits_for_yet_sends_the_walk_nowhere(tmp_path: Path) -> None:
+    """It outlasts the sum that the next kernel needs, and is the owner of that time."""
+
+    def gather(export: Export, rank: int, _step: int, begin: int) -> None:
+        last, pid = begin + us(50 + 600) + LATE, 100 + rank
+        launch = (begin + us(40), begin + us(44))
+        text = json.dumps({"NCCL communicator ID": 0xDEF, "Message size [bytes]": 1 << 20})
+        export.nvtx(
+            "ncclAllGather", launch[0] - us(1), launch[1] + us(1), pid=pid, domain=1,
+            registered=True, jsonText=text,
+        )  # fmt: skip
+        # The late rank waits in it for rank 0 until 60 us after its own arrival at the sum.
+        start = last + us(60 if rank == 0 else 10)
+        export.kernel(GATHER, start, last + us(140), pid=pid, stream=30, launch=launch)
+
+    job = made(tmp_path, payload=True, more=gather)
+    assert len(job.result["collectives"]["groups"]) == 2
+    walk = job.result["walk"]
+    assert {item["label"] for item in walk["items"] if item["bucket"] == "compute_only"} == {"0002"}
+    # All end the last step together: the sum and the kernel after it are the first rank's there.
+    others = sum(item["ns"] for item in walk["items"] if item["label"] != "0002")
+    assert others <= us(100 + 5) / len(walk["steps"])
+    exposed = [item for item in walk["items"] if item["bucket"] == "exposed_comm"]
+    assert {item["cause"] for item in exposed} <= {"transfer_gated", "transfer_host_late"}
+    # The sum, and the gather's last 35 us: the five before run beside the kernel after the sum.
+    assert sum(item["ns"] for item in exposed) == us(100 + 35)
 
 
 def test_waiting_is_no_reason_to_blame_bandwidth(job: Job) -> None:

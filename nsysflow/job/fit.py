@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from nsysflow.job.chain import chained
 from nsysflow.job.instances import Members, medians
 from nsysflow.job.lanes import Ints
 
@@ -13,10 +14,11 @@ MOST_SLOPES = 300
 
 
 def fit_offsets(sample: Members, row_trace: Ints, end: Ints, offset: Ints) -> Ints:
-    """Return the offsets, starting from ``offset``.
+    """Return the offsets, starting from ``offset`` and the chain of pairs.
 
     Alternates: the middle of each instance's ends, then each file's middle distance to it.
     """
+    offset = chained(sample, row_trace, end, offset)
     order = np.argsort(row_trace, kind="stable")
     by_trace = row_trace[order]
     present, first, size = np.unique(by_trace, return_index=True, return_counts=True)

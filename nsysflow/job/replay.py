@@ -15,17 +15,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nsysflow.job.exposed import read_exposed
 from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints
 from nsysflow.job.pieces import read_pieces
 from nsysflow.job.steps import piece_name
 from nsysflow.job.study import Study
 from nsysflow.job.talks import PAIR
+from nsysflow.job.turns import SOON_NS, turns
 from nsysflow.job.waits import ALL_WAIT
 from nsysflow.job.walk import LEAST_STRETCH_NS, Run
 
-# Work that was asked for in time and starts so soon after other work ended had waited for that.
-SOON_NS = 5_000
 # How much earlier a collective is of which nobody knows who waits there for whom: any time at all.
 UNKNOWN_NS = 2**60
 
@@ -180,25 +178,11 @@ def _before(study: Study) -> Ints:
 
 
 def _turns(study: Study, lane: int) -> tuple[Ints, Ints, Ints]:
-    """Return begin, end and op of the stretches in which a lane was held up until the op's end.
-
-    Of two that ran at once the one that ends last owns the stretch; what the lane waited for is
-    the one that had just ended when it went on. Where none had, it did not wait.
-    """
-    first = int(study.first_op[lane])
-    exposed = read_exposed(study.lanes[lane], first)
-    if not len(exposed.op):
-        return exposed.start, exposed.end, exposed.op
-    joined = exposed.start[1:] == exposed.end[:-1]
-    begin, end = exposed.start[np.append(True, ~joined)], exposed.end[np.append(~joined, True)]
-    last = int(study.first_op[lane + 1]) if lane + 1 < len(study.lanes) else len(study.ops)
-    mine = first + np.argsort(study.ops["end_ns"][first:last], kind="stable")
-    ended = study.ops["end_ns"][mine]
-    place = np.maximum(0, np.searchsorted(ended, end, side="right") - 1)
-    some = (ended[place] <= end) & (ended[place] >= np.maximum(begin, end - SOON_NS))
+    """Return begin, end and op of the stretches in which a lane was held up until the op's end."""
+    _, held = turns(study, lane)
     # Where the host was late too, what would hold it is not known: it may come earlier as well.
-    some &= end - begin >= LEAST_STRETCH_NS
-    return begin[some], end[some], mine[place[some]]
+    some = held.soon & (held.end - held.begin >= LEAST_STRETCH_NS)
+    return held.begin[some], held.end[some], held.op[some]
 
 
 def _within(turns: tuple[Ints, Ints, Ints], low: int, high: int) -> _Lane:

@@ -8,15 +8,16 @@ Steps that follow each other are walked in one go, so nothing is charged twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
 
-from nsysflow.job.exposed import PART, Exposed
+from nsysflow.job.exposed import PART, cut
 from nsysflow.job.lanes import NONE, Flags, Ints
 from nsysflow.job.pieces import Pieces, read_pieces
 from nsysflow.job.study import Study
+from nsysflow.job.turns import turns
 from nsysflow.model import EXPOSED_COMM_PARTS
 
 Charge = dict[tuple[int, str, str | None], int]
@@ -89,28 +90,29 @@ def _begin(study: Study, run: Run) -> tuple[int, int]:
 
 
 def _read(study: Study, lane: int) -> _Time:
-    parts, part = study.exposed(lane)
-    jump, jump_op = _jumps(study, parts, part)
+    """Read a lane's time.
+
+    Its exposed communication is cut where the waiting of what held the lane up ended. Time is cut
+    at the edges of all but the shortest stretches: from those nothing jumps.
+    """
+    exposed, held = turns(study, lane)
+    # Work that was asked for in time goes on at once when what it waited for is there.
+    known = (held.soon | (held.late & (held.op != NONE)))[held.of]
+    owned = replace(exposed, op=np.where(known, held.op[held.of], exposed.op))
+    parts, part = cut(owned, study.waits.until, study.bubble)
+    waits: Flags = np.isin(part, (*_WAITS, PART["pipeline_bubble"]))
+    waits &= known[np.searchsorted(exposed.start, parts.start, side="right") - 1]
+    waits &= parts.whole_ns >= LEAST_STRETCH_NS
+    waits &= parts.end == study.waits.until[parts.op]
+    waits &= study.waits.for_op[parts.op] != NONE
     return _Time(
         read_pieces(study.lanes[lane].folder),
         parts.start,
         parts.end,
         part,
-        jump,
-        jump_op,
+        parts.end[waits],
+        study.waits.for_op[parts.op[waits]],
     )
-
-
-def _jumps(study: Study, parts: Exposed, part: Ints) -> tuple[Ints, Ints]:
-    """Return the instants at which waiting ends because another rank arrived, and its op.
-
-    Time is cut at the edges of all but the shortest stretches: from those nothing jumps.
-    """
-    waits: Flags = np.isin(part, (*_WAITS, PART["pipeline_bubble"]))
-    waits &= parts.whole_ns >= LEAST_STRETCH_NS
-    waits &= parts.end == study.waits.until[parts.op]
-    waits &= study.waits.for_op[parts.op] != NONE
-    return parts.end[waits], study.waits.for_op[parts.op[waits]]
 
 
 def _charge(charge: Charge, lane: int, mine: _Time, low: int, high: int) -> None:
