@@ -1,0 +1,65 @@
+"""Public problem reports on annotations, and siblings of theirs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tests.support.command import check_identity, report
+from tests.support.export import Export, ms, us
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def run_one(tmp_path: Path, export: Export) -> dict[str, Any]:
+    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    made = report(tmp_path / "run", tmp_path / "out")
+    assert made.ended.code == 0, made.ended.err
+    check_identity(made.lane)
+    return made.lane
+
+
+def test_n01_a_step_left_open_in_the_middle_gives_its_work_to_no_other(tmp_path: Path) -> None:
+    export = Export()
+    for step in range(5):
+        begin = ms(100 * step) + us(1)
+        export.nvtx(f"step {step}", begin, None if step == 2 else begin + ms(100))
+        launch = (begin + ms(1), begin + ms(2))
+        export.kernel("gemm", begin + ms(10), begin + ms(90), launch=launch)
+    document = run_one(tmp_path, export)
+    steps = document["steps"]
+    assert [(item["number"], item["reason"]) for item in steps["dropped"]] == [
+        (0, "leading_gap_unseen"),
+        (2, "open"),
+    ]
+    assert (steps["kept"], steps["median_ns"], steps["period_ns"]) == (3, ms(100), ms(100))
+    assert document["buckets"]["compute_only"] == 3 * ms(80)
+    assert document["capture"]["dropped"]["open_ranges"] == 1
+
+
+def test_n01_a_range_without_a_text_costs_nothing_else(tmp_path: Path) -> None:
+    export = Export()
+    export.nvtx("load", ms(0), ms(5))
+    export.nvtx("", ms(6), ms(9), registered=True, textId=None)
+    export.nvtx("", ms(10), ms(12), registered=True, textId=999_999)
+    export.kernel("gemm", ms(1), ms(20), launch=(us(5), us(9)))
+    rows = {row["path"]: row for row in run_one(tmp_path, export)["nvtx"]["items"]}
+    assert set(rows) == {"load", "(unnamed)"}
+    assert (rows["(unnamed)"]["count"], rows["(unnamed)"]["host_ns"]) == (2, ms(5))
+    assert rows["load"]["work_ns"] == ms(19)
+
+
+def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
+    """Every library that asks for a domain by name gets an id of its own."""
+    export = Export()
+    for number, domain in enumerate((0, 2, 3)):
+        if domain:
+            export.nvtx("libx", 0, None, kind=75, domain=domain)
+        begin = ms(10 * number)
+        export.nvtx("same", begin, begin + ms(5), domain=domain)
+        export.kernel("gemm", begin + us(20), begin + ms(3), launch=(begin + us(1), begin + us(9)))
+    rows = {(row["path"], row["domain"]): row for row in run_one(tmp_path, export)["nvtx"]["items"]}
+    assert set(rows) == {("same", None), ("same", "libx")}
+    both = rows[("same", "libx")]
+    assert (both["count"], both["host_ns"]) == (2, ms(10))
+    assert (both["work_ns"], both["projected_ns"]) == (2 * (ms(3) - us(20)),) * 2
