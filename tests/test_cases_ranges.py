@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.command import check_identity, report
 from tests.support.export import Export, ms, us
 
@@ -63,3 +65,31 @@ def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
     both = rows[("same", "libx")]
     assert (both["count"], both["host_ns"]) == (2, ms(10))
     assert (both["work_ns"], both["projected_ns"]) == (2 * (ms(3) - us(20)),) * 2
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_n03_training_on_a_thread_that_is_not_the_first(tmp_path: Path, annotated: bool) -> None:
+    """A worker process trains on any thread; autograd works for the only one that may be it."""
+    export = Export()
+    export.nvtx("backward", ms(0), ms(50), tid=101)
+    if annotated:
+        export.nvtx("MmBackward0", ms(5), ms(45), tid=177)
+    export.thread("pt_autograd_0", tid=177)
+    for index in range(8):
+        begin = ms(6 + 4 * index)
+        export.kernel("gemm", begin + us(20), begin + ms(2), launch=(begin, begin + us(9)), tid=177)
+    document = run_one(tmp_path, export)
+    rows = {row["path"]: row for row in document["nvtx"]["items"]}
+    work = 8 * (ms(2) - us(20))
+    assert set(rows) == {"backward", "backward / MmBackward0"} if annotated else {"backward"}
+    assert {row["work_ns"] for row in rows.values()} == {work}
+    assert document["causes"]["phase"]["backward"] == work
+
+
+def test_n03_two_threads_that_may_be_the_one_are_not_guessed_between(tmp_path: Path) -> None:
+    export = Export()
+    export.nvtx("backward", ms(0), ms(50), tid=101)
+    export.nvtx("load batch", ms(0), ms(50), tid=102)
+    export.kernel("gemm", ms(6), ms(8), launch=(ms(5), ms(5) + us(9)), tid=177)
+    rows = run_one(tmp_path, export)["nvtx"]["items"]
+    assert {row["path"]: row["work_ns"] for row in rows} == {"backward": 0, "load batch": 0}

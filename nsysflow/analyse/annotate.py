@@ -14,7 +14,7 @@ from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
 from nsysflow.analyse.ops import NEVER, columns
 from nsysflow.analyse.thread_ranges import looking_ahead, thread_ranges
-from nsysflow.analyse.workspace import Workspace
+from nsysflow.analyse.workspace import Row, Workspace
 
 _NONE = np.empty(0, np.int64)
 
@@ -70,7 +70,7 @@ class Annotation:
         """Walk every annotated thread, the stepping one first: helpers hang below its ranges."""
         threads = self._work.rows("nvtx_thread", "stages", process=self._facts.process)
         launching = {row["thread"]: row["launches"] for row in threads}
-        main = _main_thread(list(launching), self._facts)
+        main = _main_thread(threads, self._facts)
         helpers = [t for t in sorted(launching) if launching[t] and t != main and main is not None]
         loose = [t for t in sorted(self._points) if t not in launching]
         starts = {thread: self._starts(thread) for thread in helpers}
@@ -263,12 +263,23 @@ def _key(name_ids: Ints, domains: Ints) -> Ints:
     return (domains << 40) ^ name_ids
 
 
-def _main_thread(threads: list[int], facts: Facts) -> int | None:
+def _main_thread(threads: list[Row], facts: Facts) -> int | None:
+    """Return the thread whose ranges the others work for, None where it cannot be told.
+
+    That of the steps, else the process's first, else the only one that may be: a worker process may
+    train on any thread.
+    """
+    known = [int(row["thread"]) for row in threads]
     main = facts.steps.thread
-    if main in threads:
+    if main in known:
         return main
     pid = facts.process & 0xFFFFFF
-    return next((thread for thread in threads if thread & 0xFFFFFF == pid), None)
+    first = next((thread for thread in known if thread & 0xFFFFFF == pid), None)
+    if first is not None:
+        return first
+    able = [row for row in threads if not row["helper"]]
+    able = [row for row in able if row["launches"]] or able
+    return int(able[0]["thread"]) if len(able) == 1 else None
 
 
 def _kept_ranges(facts: Facts) -> tuple[Ints, Ints]:
