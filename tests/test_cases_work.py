@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tests.support.command import check_identity, report
 from tests.support.export import Export, ms, us
+from tests.support.html_page import Page
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,3 +32,52 @@ def test_g01_a_driver_call_inside_its_runtime_call_is_no_second_launch(tmp_path:
     launch = run_one(tmp_path, export)["launch"]
     assert (launch["graph_launches"], launch["graph_launch_ns"]) == (5, 5 * us(20))
     assert launch["kernels_in_graphs"] == 50
+
+
+def test_e02_launches_without_kernels_are_not_an_idle_gpu(tmp_path: Path) -> None:
+    """Copies alone make a lane, but what the GPU computed was not looked at."""
+    for rank in range(2):
+        export = Export()
+        for step in range(5):
+            begin = ms(100 * step + 10)
+            export.nvtx(f"step {step}", begin, begin + ms(100))
+            export.memcpy(1, begin + ms(2), begin + ms(3), launch=(begin, begin + us(10)))
+            if rank == 0:
+                export.kernel("gemm", begin + ms(4), begin + ms(90),
+                              launch=(begin + us(20), begin + us(30)))  # fmt: skip
+            else:
+                export.api("cudaLaunchKernel_v7000", begin + us(20), begin + us(30))
+        export.write_sqlite(tmp_path / "run" / f"rank{rank}.sqlite")
+    made = report(tmp_path / "run", tmp_path / "out")
+    blind = made.lanes["0001"]
+    for name in ("kernels", "overlap", "collectives"):
+        assert blind[name]["status"] == "not_recorded"
+        assert "5 launches were recorded but no kernel" in blind[name]["reason"]
+    assert blind["memory"]["items"][0]["count"] == 4
+    assert {row["status"] for row in blind["findings"]} == {"unavailable"}
+    index = Page(made.pages["index.html"]).text
+    assert "rank1.sqlite: no kernels are in this capture" in index
+    # 86 ms of kernel and 1 ms of copy in each 100 ms of the only rank that can be told of.
+    assert "The GPU idles for 13.0" in index
+    assert "no kernels" not in Page(made.pages["rank-0000.html"]).text.lower()
+
+
+def test_e02_a_run_without_any_kernel_has_no_verdict(tmp_path: Path) -> None:
+    export = Export()
+    for copy in range(5):
+        begin = ms(100 * copy)
+        export.memcpy(1, begin + us(20), begin + ms(3), launch=(begin, begin + us(10)))
+        export.api("cudaLaunchKernel_v7000", begin + us(30), begin + us(40))
+    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    made = report(tmp_path / "run", tmp_path / "out")
+    index = Page(made.pages["index.html"]).text
+    assert "No kernels are in this capture" in index
+    assert "GPU idles" not in index
+
+
+def test_e04_a_program_that_only_copies_launched_nothing(tmp_path: Path) -> None:
+    export = Export()
+    export.memcpy(1, us(20), ms(3), launch=(0, us(10)))
+    document = run_one(tmp_path, export)
+    assert (document["kernels"]["status"], document["kernels"]["top"]) == ("ok", [])
+    assert document["overlap"]["status"] == "not_applicable"
