@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from tests.support.command import check_identity, report
 from tests.support.export import Export, ms, us
 from tests.support.html_page import Page
@@ -32,6 +34,23 @@ def test_g01_a_driver_call_inside_its_runtime_call_is_no_second_launch(tmp_path:
     launch = run_one(tmp_path, export)["launch"]
     assert (launch["graph_launches"], launch["graph_launch_ns"]) == (5, 5 * us(20))
     assert launch["kernels_in_graphs"] == 50
+
+
+@pytest.mark.parametrize("lost", [0, 2])
+def test_g01_replays_without_a_row_are_said(tmp_path: Path, lost: int) -> None:
+    """Where graphs are traced as a whole, every launch but one in flight has its row."""
+    export = Export()
+    for replay in range(6):
+        begin = ms(10 * replay)
+        correlation = export.api("cudaGraphLaunch_v10000", begin, begin + us(20))
+        if not 2 <= replay < 2 + lost:
+            export.graph(begin + us(30), begin + ms(8), correlation=correlation)
+        export.api("cuGraphLaunch", begin + us(2), begin + us(18), correlation=correlation)
+    # Asked for when the capture stopped.
+    export.api("cudaGraphLaunch_v10000", ms(59), ms(59) + us(20))
+    warnings = run_one(tmp_path, export)["capture"]["warnings"]
+    words = f"{lost} of 6 graph launches left no row of what they ran"
+    assert [words in row["text"] for row in warnings] == [True] * bool(lost)
 
 
 def test_e02_launches_without_kernels_are_not_an_idle_gpu(tmp_path: Path) -> None:

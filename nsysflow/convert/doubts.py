@@ -32,6 +32,14 @@ def doubts(work: Work) -> list[str]:
         told.append(f"{lost:,} of {kernels:,} kernels have no usable times: idle time is too long")
     if others_lost > NOTABLE * others:
         told.append(f"{others_lost:,} of {others:,} copies and sets have no usable times")
+    if graphs:
+        work.create("graph_lost", "_graph_lost")
+        launches, replays = work.connection.execute("FROM _graph_lost").fetchall()[0]
+        if replays > NOTABLE * launches:
+            told.append(
+                f"{replays:,} of {launches:,} graph launches left no row of what they ran: "
+                "idle time is too long"
+            )
     if unnamed > NOTABLE * kernels:
         told.append(
             f"the names of {unnamed:,} of {kernels:,} kernels are missing: "
