@@ -93,3 +93,29 @@ def test_n03_two_threads_that_may_be_the_one_are_not_guessed_between(tmp_path: P
     export.kernel("gemm", ms(6), ms(8), launch=(ms(5), ms(5) + us(9)), tid=177)
     rows = run_one(tmp_path, export)["nvtx"]["items"]
     assert {row["path"]: row["work_ns"] for row in rows} == {"backward": 0, "load batch": 0}
+
+
+def test_n01_what_is_launched_in_two_crossing_ranges_belongs_to_both(tmp_path: Path) -> None:
+    """Brute force over launches: a range holds what its thread launches between its ends."""
+    ranges = {
+        "outer": (0, 95), "A": (2, 50), "inside A": (5, 9), "B": (25, 75), "inside B": (28, 33),
+        "C": (30, 60), "same": (40, 70), "after": (76, 90),
+    }  # fmt: skip
+    export = Export()
+    export.nvtx("same", ms(41), ms(72), kind=60)
+    for name, (start, end) in ranges.items():
+        export.nvtx(name, ms(start), ms(end), kind=60 if name in "ABC" else 59)
+    launches = [1, 3, 6, 26, 29, 31, 45, 46, 55, 65, 71, 74, 80]
+    for at in launches:
+        export.kernel("gemm", ms(at) + us(30), ms(at) + us(1030), launch=(ms(at), ms(at) + us(9)),
+                      stream=7 + at % 2)  # fmt: skip
+    rows: dict[str, list[int]] = {}
+    for row in run_one(tmp_path, export)["nvtx"]["items"]:
+        found = rows.setdefault(row["path"].rpartition(" / ")[2], [0, 0])
+        found[0] += row["work_ns"]
+        found[1] += row["projected_ns"]
+    for name, (start, end) in ranges.items():
+        if name != "same":
+            inside = sum(start <= at < end for at in launches)
+            assert rows[name][0] == inside * ms(1), name
+            assert rows[name][1] == inside * ms(1), name
