@@ -100,3 +100,42 @@ def test_e04_a_program_that_only_copies_launched_nothing(tmp_path: Path) -> None
     document = run_one(tmp_path, export)
     assert (document["kernels"]["status"], document["kernels"]["top"]) == ("ok", [])
     assert document["overlap"]["status"] == "not_applicable"
+
+
+def collective_export(kernel: str) -> Export:
+    export = Export()
+    export.nvtx("NCCL", 0, None, kind=75, domain=1)
+    for index in range(20):
+        begin = ms(index)
+        export.nvtx("ncclAllReduce", begin, begin + us(20), domain=1, registered=True)
+        export.kernel(kernel, begin + us(50), begin + us(500),
+                      launch=(begin + us(5), begin + us(10)))  # fmt: skip
+    return export
+
+
+def test_m04_calls_of_nccl_without_a_kernel_known_as_one_are_said(tmp_path: Path) -> None:
+    document = run_one(tmp_path, collective_export("some_vendors_collective"))
+    overlap = document["overlap"]
+    assert (overlap["status"], overlap["overlap_frac"]) == ("withheld", None)
+    assert "20 NCCL calls" in overlap["reason"]
+    (warning,) = document["capture"]["warnings"]
+    assert "no kernel is known as communication" in warning["text"]
+
+
+def test_m04_calls_of_nccl_with_their_kernels_need_no_warning(tmp_path: Path) -> None:
+    name = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)"
+    document = run_one(tmp_path, collective_export(name))
+    assert (document["overlap"]["status"], document["capture"]["warnings"]) == ("ok", [])
+
+
+@pytest.mark.parametrize(("ranks", "said"), [("8", True), ("1", False)])
+def test_m04_a_rank_of_many_without_communication_is_said(
+    tmp_path: Path, ranks: str, said: bool
+) -> None:
+    export = Export()
+    export.kernel("gemm", us(20), ms(40), launch=(0, us(5)))
+    export.env(RANK="0", WORLD_SIZE=ranks)
+    document = run_one(tmp_path, export)
+    warnings = [row["text"] for row in document["capture"]["warnings"]]
+    assert ["the job has 8 ranks" in text for text in warnings] == [True] * said
+    assert document["overlap"]["status"] == "not_applicable"

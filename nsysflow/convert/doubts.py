@@ -46,3 +46,19 @@ def doubts(work: Work) -> list[str]:
             "communication among them counts as compute"
         )
     return told
+
+
+def unrecognised(work: Work, ranks: int | None) -> list[str]:
+    """Return a sentence if there are signs of communication, and no device work that is known to.
+
+    ``ranks`` is the size of the job, None if the capture does not tell.
+    """
+    work.create("comm_doubt", "_comm_doubt")
+    calls, kernels, known = work.connection.execute("FROM _comm_doubt").fetchall()[0]
+    if known or not kernels or not (calls or (ranks or 1) > 1):
+        return []
+    sign = f"{calls:,} NCCL calls were recorded" if calls else f"the job has {ranks:,} ranks"
+    return [
+        f"{sign}, but no kernel is known as communication: if one is, it counts as compute until "
+        "nsysflow.toml names it under [kernels] comm"
+    ]
