@@ -139,3 +139,17 @@ def test_m04_a_rank_of_many_without_communication_is_said(
     warnings = [row["text"] for row in document["capture"]["warnings"]]
     assert ["the job has 8 ranks" in text for text in warnings] == [True] * said
     assert document["overlap"]["status"] == "not_applicable"
+
+
+def test_t01_what_was_not_aligned_was_not_looked_at_for_drift(tmp_path: Path) -> None:
+    for rank in range(2):
+        export = Export()
+        export.kernel("gemm", us(20), ms(40), launch=(0, us(5)))
+        if rank == 0:
+            export.session(1_700_000_000_000_000_000)
+        export.write_sqlite(tmp_path / "run" / f"rank{rank}.sqlite")
+    made = report(tmp_path / "run", tmp_path / "out")
+    assert made.result["alignment"]["status"] == "not_aligned"
+    index = Page(made.pages["index.html"]).text
+    assert "not looked for" in index
+    assert "none seen" not in index
