@@ -20,7 +20,9 @@ _VALUE = r"""(?:"[^"\n]{1,4096}"|'[^'\n]{1,4096}'|[^\s"'&;,<>(){}\[\]|\u2039]{1,
 _NAMED = (
     r"(?:api[_-]?key|access[_-]?key(?:[_-]?id)?|secret[_-]?key|account[_-]?key|private[_-]?key"
     r"|encryption[_-]?key|signing[_-]?key|secret|passwd|password|passphrase|credentials?"
-    r"|(?:auth|access|bearer|refresh|session|hub)[_-]?token|(?<![A-Za-z])(?-i:pwd))"
+    r"|(?:auth|access|bearer|refresh|session|hub)[_-]?token|(?<![A-Za-z])(?-i:pwd)"
+    # PWD itself is a folder, and many a kernel has a forward pass.
+    r"|(?<=[A-Za-z0-9]_)pwd|(?:db|user|root|admin|smtp|mysql|redis|http|proxy|mail|ldap)_?pass)"
 )
 # The ends of those words. Many a kernel is about tokens or keys, but it gives them no value.
 _GIVEN = (
@@ -34,6 +36,7 @@ _GIVEN = (
     "credentials",
     "token",
     "pwd",
+    "pass",
 )
 _GIVING = frozenset("=:'\" \t")
 _IS = r"[\"']?\s{0,4}(?:=|:(?!:))\s{0,4}"
@@ -166,9 +169,14 @@ _RULES = (
         + r"|token)[\"']?(?:\s{1,4}|\s{0,2}[=:]\s{0,2}))(?!-)"
         + _VALUE,
         r"(?i)(?P<keep>" + _NAMED + _IS + r")" + _VALUE,
+        r"(?i)(?P<keep>api[_-]?key\s{1,4})(?=[a-z_-]{0,60}[0-9])[a-z0-9_-]{20,255}" + _END,
         # In a training job a token is most often a piece of text: numbers and plain words stay.
-        r"(?i)(?P<keep>(?<![a-z0-9])token[\"']?(?:=|\s{0,2}:(?!:)\s{0,4}(?=[a-z_-]{0,60}"
+        r"(?i)(?P<keep>(?<![a-z0-9])token[\"']?(?:=|\s{0,2}:(?!:)\s{0,4}(?=[\"']?[a-z_-]{0,60}"
         r"(?-i:[A-Z0-9])))[\"']?)(?=[0-9.-]{0,60}[a-z])[^\s\"'&;,<>(){}\[\]|\u2039]{8,4096}",
+    ),
+    _rule(
+        "cookie:",
+        r"(?i)(?P<keep>" + _EDGE + r"(?:set-)?cookie:\s{0,4})[^\s\u2039][^\r\n\"'\u2039]{0,4096}",
     ),
     _rule(
         "sig= signature=",
@@ -191,7 +199,9 @@ _RULES = (
     ),
     # Sites put homes below other folders, and at some the initial comes before the name.
     _rule("/home", r"/(?:homes/[a-z]/|homes?/)" + _PERSON),
-    _rule("/users/", r"/Users/" + _PERSON, r"(?<![A-Za-z0-9._-])/users/" + _PERSON),
+    _rule("/users/", r"(?i)/users/" + _PERSON),
+    _rule("%2fhome %2fusers", r"(?i)%2F(?:homes?|users)%2F[A-Za-z0-9._-]{1,64}"),
+    _rule("\\home \\users", r"(?i)\\{1,4}(?:homes?|users)\\{1,4}" + _PERSON),
     _rule("/root", r"(?<![A-Za-z0-9._/-])/root(?![A-Za-z0-9._-])"),
     _rule("~", r"(?<![A-Za-z0-9_~:])~[a-z_][a-z0-9_-]{1,31}(?=/)"),
     _rule(

@@ -151,7 +151,8 @@ def render_page(document: Path, page: Path, job: dict[str, Any]) -> None:
 def for_index(document: dict[str, Any]) -> dict[str, Any]:
     """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
     steps = {name: document["steps"].get(name) for name in ("status", "source")}
-    return {"capture": document["capture"], "steps": steps}
+    lane = {"label": document["lane"]["label"]}
+    return {"lane": lane, "capture": document["capture"], "steps": steps}
 
 
 def page_names(result: dict[str, Any]) -> list[tuple[str, str]]:

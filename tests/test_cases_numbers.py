@@ -193,6 +193,49 @@ def test_s01_waiting_while_the_gpu_works_costs_nothing(tmp_path: Path) -> None:
     assert (item["host_ns"], item["idle_caused_ns"]) == (ms(47), 0)
 
 
+@pytest.mark.parametrize(
+    ("outer", "inner", "kind"),
+    [
+        ("cudaStreamSynchronize_v3020", "cuStreamSynchronize", "item_copy"),
+        ("cudaMemcpy_v3020", "cuMemcpyDtoH_v2", "sync_memcpy"),
+    ],
+)
+def test_s01_a_driver_call_inside_its_runtime_call_is_no_second_wait(
+    tmp_path: Path, outer: str, inner: str, kind: str
+) -> None:
+    export = item_export(outer, copy=kind == "item_copy")
+    for step in range(4):
+        begin = ms(100 * step + 100)
+        export.api(inner, begin + ms(6.01), begin + ms(50.99))
+    (item,) = run_one(tmp_path, export)["syncs"]["items"]
+    assert (item["api"], item["kind"]) == (outer.removesuffix("_v3020"), kind)
+    assert (item["count"], item["host_ns"]) == (4, ms(180))
+    assert item["idle_caused_ns"] == 3 * ms(45)
+
+
+@pytest.mark.parametrize("api", ["cudaStreamSynchronize_v3020", "cudaMemcpy_v3020"])
+def test_s01_a_fetch_belongs_to_the_first_wait_after_it(tmp_path: Path, api: str) -> None:
+    """The device sync right behind it waits for the rest of the work."""
+    export = item_export(copy=False)
+    waited = "Memcpy" in api
+    for step in range(4):
+        begin = ms(100 * step + 151)
+        copied = (begin + us(3), begin + us(5))
+        call = (begin + us(2), begin + us(6)) if waited else (begin + us(1), begin + us(2))
+        export.memcpy(2, *copied, 4, src=2, dst=1, launch=call,
+                      api=api if waited else "cudaMemcpyAsync_v3020")  # fmt: skip
+        if not waited:
+            export.api(api, begin + us(3), begin + us(6))
+        export.api("cudaDeviceSynchronize_v3020", begin + us(7), begin + us(9))
+    rows = {
+        (row["api"], row["kind"]): row["bytes"]
+        for row in run_one(tmp_path, export)["syncs"]["items"]
+    }
+    assert rows[("cudaDeviceSynchronize", "device_sync")] is None
+    assert rows[(api.removesuffix("_v3020"), "sync_memcpy" if waited else "item_copy")] == 16
+    assert len(rows) == 3
+
+
 # G01: one graph launch, a thousand kernels
 
 

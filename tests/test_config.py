@@ -219,6 +219,7 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
         ("[model]\nrecompute = 8", ("[model] recompute", "8", "selective")),
         ("model = 3", ("model", "a table")),
         ("[gpu]\npeak = 1", ("[gpu]", "'peak'", "peak_tflops")),
+        ("[gpu]\npeak_tflops = 989e12", ("[gpu] peak_tflops", "TFLOP/s")),
         ("[job]\neval_every = -1", ("[job] eval_every", "at least 0")),
         ('[kernels]\ngemmm = "x"', ("[kernels]", "'gemmm'", "gemm")),
         ('[kernels]\ngemm = "("', ("[kernels] gemm", "RE2")),

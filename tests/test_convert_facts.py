@@ -11,6 +11,8 @@ import duckdb
 import pytest
 
 from nsysflow import model
+from nsysflow.convert.evidence import NAMES
+from nsysflow.rank.evidence import _VARIABLES
 from tests.support.export import (
     global_pid,
     global_tid,
@@ -139,6 +141,24 @@ def test_the_facts_of_a_capture(tmp_path: Path) -> None:
     assert capture["nsys_version"].startswith("2026.2.1")
 
 
+@pytest.mark.parametrize("mark", [";", "\0", "\n"])
+def test_the_environment_of_the_machine_in_every_form(tmp_path: Path, mark: str) -> None:
+    """A value may hold the weaker separators."""
+    export = one_kernel()
+    value = "a;RANK=7" if mark != ";" else "a"
+    pairs = ("PATH=/bin", f"PS1={value}", "SLURM_PROCID=1", "MV2_COMM_WORLD_SIZE='8'", "RANK=1")
+    export.system("DeviceEnvironment", mark.join(pairs) + mark)
+    env = store_of(export, tmp_path).capture["rank_evidence"]["env"]
+    assert env == {"SLURM_PROCID": "1", "MV2_COMM_WORLD_SIZE": "8", "RANK": "1"}
+
+
+def test_a_session_that_began_in_1970_has_no_known_beginning(tmp_path: Path) -> None:
+    export = one_kernel()
+    export.session(0, 55)
+    capture = store_of(export, tmp_path).capture
+    assert (capture["utc_start_ns"], capture["session_clock_ns"]) == (None, 55)
+
+
 @pytest.mark.parametrize(
     ("normalize", "shift", "utc"), [("false", "0", 1000), ("false", "300", 700), ("true", "0", 0)]
 )
@@ -161,3 +181,8 @@ def test_gpus_of_the_node(tmp_path: Path) -> None:
         (0, "NVIDIA H100", "aaaa", "0000:1b:00.0", 2, True, 132),
         (1, "Intel(R) Iris", NONE, NONE, NONE, False, 0),
     ]
+
+
+def test_every_variable_that_tells_a_rank_leaves_the_environment() -> None:
+    told = {name for rank, sizes in _VARIABLES for name in (rank, *sizes)}
+    assert told <= set(NAMES)

@@ -9,12 +9,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from nsysflow.analyse.coverage import Flags, alone, by_group
+from nsysflow.analyse.coverage import Flags
+from nsysflow.analyse.crossing import Crossed, beyond, shared
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.nesting import OUTSIDE, Ints, Paths, Thread
 from nsysflow.analyse.ops import NEVER, columns
+from nsysflow.analyse.path_work import Placed, keep_work, sums
 from nsysflow.analyse.thread_ranges import looking_ahead, thread_ranges
-from nsysflow.analyse.workspace import Workspace
+from nsysflow.analyse.workspace import Row, Workspace
 
 _NONE = np.empty(0, np.int64)
 
@@ -64,13 +66,14 @@ class Annotation:
         self._points = _by_thread(work, launch["launch_start_ns"], self._thread, self._asked)
         self._path = np.full(len(facts.ops), OUTSIDE, np.int64)
         self._calls: list[tuple[Ints, Ints]] = []
+        self._crossed: dict[int, list[Crossed]] = {}
         self._kept = None if facts.whole else _kept_ranges(facts)
 
     def run(self) -> Annotated:
         """Walk every annotated thread, the stepping one first: helpers hang below its ranges."""
         threads = self._work.rows("nvtx_thread", "stages", process=self._facts.process)
         launching = {row["thread"]: row["launches"] for row in threads}
-        main = _main_thread(list(launching), self._facts)
+        main = _main_thread(threads, self._facts)
         helpers = [t for t in sorted(launching) if launching[t] and t != main and main is not None]
         loose = [t for t in sorted(self._points) if t not in launching]
         starts = {thread: self._starts(thread) for thread in helpers}
@@ -83,7 +86,7 @@ class Annotation:
             self._walk(thread, above[place], above[len(helpers) + place])
         for thread, found in zip(loose, above[2 * len(helpers) :], strict=True):
             self._settle(self._of(thread), found)
-        self._keep()
+        self._keep(self._shared(main))
         return Annotated(self._path, self._asked, self._thread, len(self.paths))
 
     def places(self, name_ids: Ints, domains: Ints) -> Ints:
@@ -136,6 +139,7 @@ class Annotation:
     def _settled(self, thread: int, roots: Ints | None) -> Iterator[tuple[Thread, int | None]]:
         """Walk a thread, counting its ranges; yield the walker and up to when it can be asked."""
         walker, position = Thread(self.paths), 0
+        self._crossed[thread] = walker.crossed
         for (starts, ends, names, own), limit in looking_ahead(self.chunks(thread)):
             under = _outside(starts) if roots is None else roots[position : position + len(starts)]
             position += len(starts)
@@ -156,9 +160,26 @@ class Annotation:
         self._counts["path"].append(distinct)
         self._counts["count"].append(count)
         self._counts["open"].append(np.bincount(where[~closed], minlength=size))
-        self._counts["host_ns"].append(_sums(where[closed], lengths[closed], size))
+        self._counts["host_ns"].append(sums(where[closed], lengths[closed], size))
 
-    def _keep(self) -> None:
+    def _shared(self, main: int | None) -> tuple[Ints, Ints]:
+        """Return (op, path) of what was also launched in ranges that the op's own one crosses.
+
+        What helpers launch at that time is the main thread's too.
+        """
+        pairs = []
+        for thread, points in self._points.items():
+            found = self._crossed.get(thread, [])
+            if main is not None and thread != main:
+                found = [*found, *self._crossed.get(main, [])]
+            if found:
+                pairs.append(shared(points.at, points.op, found))
+        if not pairs:
+            return _NONE, _NONE
+        op, path = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        return beyond(op, path, self._path, np.array(self.paths.parent, np.int64))
+
+    def _keep(self, also: tuple[Ints, Ints]) -> None:
         counts = {name: np.concatenate([_NONE, *parts]) for name, parts in self._counts.items()}
         self._work.keep("path_counted", pa.table(counts))
         parent = np.array(self.paths.parent, np.int64)
@@ -169,38 +190,11 @@ class Annotation:
         calls = np.concatenate([_NONE, *(call for call, _ in self._calls)])
         found = np.concatenate([_NONE, *(path for _, path in self._calls)])
         self._work.keep("call_found", pa.table({"call": calls, "path": found}))
-        self._keep_work()
+        keep_work(self._work, self._facts, Placed(self._asked, self._path, *also), parent)
         steps = self._facts.steps
         self._work.table("nvtx_place", source=steps.source, series=steps.pattern)
         for stem in ("path_name", "path_count", "call_path", "path_work"):
             self._work.table(stem)
-
-    def _keep_work(self) -> None:
-        """Make ``path_leaf``: work of the ops launched at each place, and of those alone."""
-        ops = self._facts.ops
-        some = np.flatnonzero(self._asked & ops.long & (self._path >= 0))
-        path, start, end = self._path[some], ops.start[some], ops.end[some]
-        single, length, size = alone(start, end), end - start, len(self.paths)
-        leaf = {
-            "path": np.arange(size),
-            "work_ns": _sums(path, length, size),
-            "alone_ns": _sums(path[single], length[single], size),
-        }
-        self._work.keep("path_leaf", pa.table(leaf))
-        self._keep_union(path[~single], start[~single], end[~single])
-
-    def _keep_union(self, path: Ints, start: Ints, end: Ints) -> None:
-        """Make ``path_union``: for ops that ran beside others, each instant once, by ancestor."""
-        above, parent = path, np.array(self.paths.parent, np.int64)
-        rows = []
-        while len(above):
-            rows.append((above, start, end))
-            inner = parent[above] >= 0
-            above, start, end = parent[above[inner]], start[inner], end[inner]
-        columns = [np.concatenate([_NONE, *part]) for part in zip(*rows, strict=True)]
-        union = by_group(*columns) if rows else {}
-        columns = [np.array(list(part), np.int64) for part in (union.keys(), union.values())]
-        self._work.keep("path_union", pa.table(columns, names=["path", "union_ns"]))
 
     @staticmethod
     def _steps(parent: Ints) -> pa.Table:
@@ -251,24 +245,28 @@ def _by_thread(work: Workspace, launch: Ints, thread: Ints, asked: Flags) -> dic
     }
 
 
-def _sums(place: Ints, values: Ints, size: int) -> Ints:
-    """Add up values by place, exactly."""
-    found = np.zeros(size, np.int64)
-    np.add.at(found, place, values)
-    return found
-
-
 def _key(name_ids: Ints, domains: Ints) -> Ints:
     # Text ids are row numbers or 63-bit hashes; domains are small numbers of the process.
     return (domains << 40) ^ name_ids
 
 
-def _main_thread(threads: list[int], facts: Facts) -> int | None:
+def _main_thread(threads: list[Row], facts: Facts) -> int | None:
+    """Return the thread whose ranges the others work for, None where it cannot be told.
+
+    That of the steps, else the process's first, else the only one that may be: a worker process may
+    train on any thread.
+    """
+    known = [int(row["thread"]) for row in threads]
     main = facts.steps.thread
-    if main in threads:
+    if main in known:
         return main
     pid = facts.process & 0xFFFFFF
-    return next((thread for thread in threads if thread & 0xFFFFFF == pid), None)
+    first = next((thread for thread in known if thread & 0xFFFFFF == pid), None)
+    if first is not None:
+        return first
+    able = [row for row in threads if not row["helper"]]
+    able = [row for row in able if row["launches"]] or able
+    return int(able[0]["thread"]) if len(able) == 1 else None
 
 
 def _kept_ranges(facts: Facts) -> tuple[Ints, Ints]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from nsysflow.analyse.crossing import Crossed, crossed
+
 Ints = npt.NDArray[np.int64]
 
 # Ranges deeper than this are a program that forgets to pop; they count for their ancestor.
@@ -55,7 +57,12 @@ class Paths:
 
 
 def enclosing(ends: Ints) -> Ints:
-    """Return for each range the nearest earlier one that ends no sooner, or -1.
+    """Return for each range the nearest earlier one that ends no sooner, or -1."""
+    return nested(ends, ends)[0]
+
+
+def nested(starts: Ints, ends: Ints) -> tuple[Ints, bool]:
+    """Return for each range the nearest earlier one that ends no sooner, or -1; and if any cross.
 
     Ranges come by start, the longer first where starts are equal. All ranges between a range and
     its answer end sooner than it; keeping that true while every open question jumps along the
@@ -63,11 +70,13 @@ def enclosing(ends: Ints) -> Ints:
     """
     answer = np.arange(-1, len(ends) - 1, dtype=np.int64)
     asking = np.flatnonzero(answer >= 0)
+    crossing = False
     while len(asking):
         asking = asking[ends[answer[asking]] < ends[asking]]
+        crossing = crossing or bool((ends[answer[asking]] > starts[asking]).any())
         answer[asking] = answer[answer[asking]]
         asking = asking[answer[asking] >= 0]
-    return answer
+    return answer, crossing
 
 
 def depths(parents: Ints) -> Ints:
@@ -86,10 +95,12 @@ def depths(parents: Ints) -> Ints:
 class Thread:
     """The ranges of one thread, met chunk by chunk in the order of their starts.
 
+    ``crossed`` are those that another one begins in and outlasts.
     ``roots`` gives the path under which each of the thread's outermost ranges hangs; -1 is the top.
     """
 
     paths: Paths
+    crossed: list[Crossed] = field(default_factory=list)
     _starts: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     _ends: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     _path: Ints = field(default_factory=lambda: np.empty(0, np.int64))
@@ -109,7 +120,7 @@ class Thread:
         self._starts = np.concatenate([self._starts[open_still], starts])
         self._ends = np.concatenate([self._ends[open_still], ends])
         known = self._path[open_still]
-        self._parents = enclosing(self._ends)
+        self._parents, crossing = nested(self._starts, self._ends)
         self._path = np.concatenate([known, np.full(len(starts), OUTSIDE, np.int64)])
         depth = np.minimum(depths(self._parents), DEEPEST + 1)
         depth[:carried] = -1
@@ -122,6 +133,8 @@ class Thread:
                 under = np.where(above >= 0, self._path[above], roots[some - carried])
                 self._path[some] = self.paths.children(under, names[some - carried])
         self._collapse(order[bounds[DEEPEST + 1] :])
+        if crossing:
+            self.crossed.append(crossed(self._starts, self._ends, self._path))
         return self._path[carried:]
 
     def _collapse(self, deeper: Ints) -> None:

@@ -24,11 +24,15 @@ OPTIMIZER = CLASSES.index("optimizer")
 
 @dataclass(frozen=True)
 class HostStep:
-    """When the host was in one step: ``[start_ns, end_ns)``; ``end_ns`` is None while open."""
+    """When the host was in one step: ``[start_ns, end_ns)``; ``end_ns`` is None while open.
+
+    ``unclosed``: the range never ended, and ``end_ns`` is where the next one began.
+    """
 
     number: int | None
     start_ns: int
     end_ns: int | None
+    unclosed: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,12 +61,18 @@ class Series:
         return 1 if self.ends_only else 0
 
     def hosts(self) -> tuple[HostStep, ...]:
-        """Return the host ranges without gaps: what lies between is the later one's."""
+        """Return the host ranges without gaps: what lies between is the later one's.
+
+        A range that never ends lasts until the next one begins, or its work would be that one's.
+        """
         found: list[HostStep] = []
         start: int | None = None
-        for step in self.steps:
-            found.append(replace(step, start_ns=step.start_ns if start is None else start))
-            start = step.end_ns if step.end_ns is not None else start
+        for step, after in zip(self.steps, (*self.steps[1:], None), strict=True):
+            host = replace(step, start_ns=step.start_ns if start is None else start)
+            if step.end_ns is None and after is not None and after.start_ns > host.start_ns:
+                host = replace(host, end_ns=after.start_ns, unclosed=True)
+            found.append(host)
+            start = host.end_ns if host.end_ns is not None else start
         return tuple(found[self.partial_before :])
 
 

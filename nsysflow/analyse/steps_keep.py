@@ -64,7 +64,7 @@ def keep_or_drop(steps: Steps, happenings: Happenings, asked: Asked | None = Non
     steps = _without_unseen(replace(steps, windows=tuple(windows)))
     windows = _without_fragments(steps.windows)
     if not any(window.kept for window in windows):
-        windows = [replace(window, drop=None) for window in windows]
+        windows = [w if w.drop == "open" else replace(w, drop=None) for w in windows]
         steps = steps.capped(LEAST_CONFIDENCE).noting("no step is undisturbed, so all are kept")
     amortised = _amortised(windows)
     steps = replace(steps, windows=tuple(_with_outliers(windows)), amortised=amortised)
@@ -88,7 +88,7 @@ def _without_disturbed(
         for place, ns in enumerate(lasted.tolist()):
             if ns and ns * SPOILS >= windows[place].length_ns:
                 drops.setdefault(place, reason.removesuffix("_flush"))
-    return [replace(window, drop=drops.get(k)) for k, window in enumerate(windows)]
+    return [replace(window, drop=window.drop or drops.get(k)) for k, window in enumerate(windows)]
 
 
 def _hosts(windows: Sequence[Window]) -> tuple[Ints, Ints]:

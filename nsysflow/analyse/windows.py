@@ -136,7 +136,7 @@ class _Tiling:
         assert self.start is not None  # noqa: S101 - a step that owns an op has a first one
         window = Window(
             self.index, step.number, self.start, end, self.host_start, step.end_ns,
-            self.ops, self.optimizer_ops,
+            self.ops, self.optimizer_ops, drop="open" if step.unclosed else None,
         )  # fmt: skip
         self.index, self.start, self.host_start = self.index + 1, end, None
         self.ops, self.optimizer_ops, self.first_op = 0, 0, None

@@ -10,6 +10,8 @@ Row = dict[str, Any]
 Section = dict[str, Any]
 
 LIST_ROWS = 200
+# Where what a GPU computes is recorded.
+DEVICE_TABLES = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_GRAPH_TRACE")
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,18 @@ def not_recorded(table: str, capture: str | None) -> Section:
     """Return the section of something the capture does not hold."""
     advice = f"; capture with {capture}" if capture else ""
     reason = f"this capture has no {table} table{advice}"
+    return {"status": "not_recorded", "reason": reason}
+
+
+def lost_kernels(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
+    """Return what to say of kernels that were launched while none was recorded; else nothing.
+
+    ``rows`` hold those of ``kernel_calls``. What was asked for and is not there was not looked at.
+    """
+    calls = rows["kernel_calls"][0]["calls"]
+    if not calls or any(known.tables.get(name) == "present" for name in DEVICE_TABLES):
+        return {}
+    reason = f"{calls:,} launches were recorded but no kernel; capture with --trace=cuda"
     return {"status": "not_recorded", "reason": reason}
 
 

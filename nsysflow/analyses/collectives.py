@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Row, Section, listed
+from nsysflow.analyses.base import LIST_ROWS, Analysis, Known, Row, Section, listed, lost_kernels
 
 
 def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     """An instant with several collectives is charged to the one that ends last."""
-    del known
     items = [
         {
             **row,
@@ -22,7 +21,8 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         }
         for row in rows["collectives"]
     ]
-    return listed(items[:LIST_ROWS], len(items))
+    lost = {} if items else lost_kernels(rows, known)
+    return listed(items[:LIST_ROWS], len(items)) | lost
 
 
 ANALYSIS = Analysis(
@@ -33,5 +33,5 @@ ANALYSIS = Analysis(
     do="Look at the exposed ones; hidden ones cost nothing but the units they occupy.",
     misleads="A kernel's duration includes waiting for late ranks; it says nothing of bandwidth.",
     judge=judge,
-    queries=("collectives",),
+    queries=("collectives", "kernel_calls"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from nsysflow.analyses.base import Analysis, Known, Row, Section
+from nsysflow.analyses.base import Analysis, Known, Row, Section, lost_kernels
 from nsysflow.shares import frac
 
 # Communication beside an opaque graph may be hidden or not: above this share nothing can be said.
@@ -25,6 +25,12 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         "same_stream_ns": rows["same_stream"][0]["exposed_ns"],
         "overlap_frac": frac(overlapped, comm),
     }
+    if not comm and (lost := lost_kernels(rows, known)):
+        return section | lost | {"overlap_frac": None}
+    asked = rows["comm_asked"][0]
+    if not comm and asked["calls"] and not asked["comm_ops"]:
+        reason = f"{asked['calls']:,} NCCL calls were recorded, but no kernel known as one of them"
+        return section | {"status": "withheld", "reason": reason, "overlap_frac": None}
     if not comm and not opaque:
         reason = "no communication ran in the kept steps"
         return section | {"status": "not_applicable", "reason": reason, "overlap_frac": None}
@@ -44,5 +50,5 @@ ANALYSIS = Analysis(
     do="Start collectives earlier (prefetch, buckets, own stream) so that compute covers them.",
     misleads="A collective also runs while it waits for late ranks: exposed is not yet blocked.",
     judge=judge,
-    queries=("same_stream",),
+    queries=("same_stream", "kernel_calls", "comm_asked"),
 )

@@ -35,6 +35,8 @@ _LAYOUT = ("tp", "pp", "dp", "cp", "ep")
 _FFN_MATRICES = (2, 3)
 # Far beyond any model; what is larger is a slip of the pen and would end in infinities.
 _MOST = 1e30
+# No GPU comes near; FLOP/s where TFLOP/s were asked for would give an MFU of zero.
+_MOST_TFLOPS = 1e6
 
 
 def model_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -67,6 +69,11 @@ def gpu_table(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     checks.known_keys(values, ("peak_tflops",), where)
     found = {key: checks.number(value, f"{where} {key}") for key, value in values.items()}
     _check_sizes(found, where)
+    if found.get("peak_tflops", 0) > _MOST_TFLOPS:
+        raise UsageError(
+            f"{where} peak_tflops is {found['peak_tflops']:g}, which no GPU reaches",
+            hint="it is in TFLOP/s: 989, not 989e12",
+        )
     return found
 
 

@@ -19,6 +19,7 @@ NAMES = (
     "NODE_RANK",
     "SLURM_PROCID",
     "SLURM_NTASKS",
+    "SLURM_NPROCS",
     "SLURM_LOCALID",
     "SLURM_NODEID",
     "OMPI_COMM_WORLD_RANK",
@@ -27,7 +28,17 @@ NAMES = (
     "PMI_RANK",
     "PMI_SIZE",
     "PMIX_RANK",
+    "PMIX_SIZE",
     "MV2_COMM_WORLD_RANK",
+    "MV2_COMM_WORLD_SIZE",
+    "JSM_NAMESPACE_RANK",
+    "JSM_NAMESPACE_SIZE",
+    "FLUX_TASK_RANK",
+    "FLUX_JOB_SIZE",
+    "PALS_RANKID",
+    "ALPS_APP_PE",
+    "HOROVOD_RANK",
+    "HOROVOD_SIZE",
     "CUDA_VISIBLE_DEVICES",
 )
 # Anything else under these names is not what it claims to be, and is not passed on.
@@ -72,14 +83,14 @@ def _captured(work: Work) -> list[tuple[str, str]]:
     for row in rows:
         if (row["name"] or "").endswith("ENVIRONMENT_VARIABLE"):
             name, _, value = (row["value"] or "").partition("=")
-            pairs.append((name, value.strip().strip('"')))
+            pairs.append((name, _bare(value)))
     return pairs
 
 
 def _machine(work: Work) -> list[tuple[str, str]]:
     rows = work.raw.rows(work.connection, "TARGET_INFO_SYSTEM_ENV", text("name"), text("value"))
     blocks = (row["value"] or "" for row in rows if row["name"] == "DeviceEnvironment")
-    return [_pair(item) for block in blocks for item in block.split(";")]
+    return [_pair(item) for block in blocks for item in block.split(_separator(block))]
 
 
 def _blocks(work: Work) -> list[tuple[str, str]]:
@@ -87,9 +98,18 @@ def _blocks(work: Work) -> list[tuple[str, str]]:
     return [_pair(item) for (block,) in rows for item in block.split("\0")]
 
 
+def _separator(block: str) -> str:
+    """Return what ends a variable of this block: a value may hold the weaker ones."""
+    return next((mark for mark in ("\0", "\n") if mark in block.strip(mark)), ";")
+
+
 def _pair(item: str) -> tuple[str, str]:
     name, _, value = item.partition("=")
-    return name.strip(), value.strip().strip('"')
+    return name.strip(), _bare(value)
+
+
+def _bare(value: str) -> str:
+    return value.strip().strip("\"'")
 
 
 def _known(pairs: Iterable[tuple[str, str]]) -> dict[str, set[str]]:

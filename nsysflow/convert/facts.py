@@ -107,7 +107,9 @@ def _session_start(work: Work, facts: dict[str, str]) -> tuple[int | None, int |
     if facts.get("EXPORT_PARAM_TIME_NORMALIZE", "").lower() == "true":
         # Then the times of events are UTC already.
         return -_shift(facts), None
-    row = rows[0] if rows else {"utc": None, "clock": None}
+    # A session that began in 1970 is one whose beginning was not recorded.
+    told = (row for row in rows if (row["utc"] or 0) > 0)
+    row = next(told, (rows[0] if rows else {"utc": None, "clock": None}) | {"utc": None})
     shift = _shift(facts)
     return (
         None if row["utc"] is None else row["utc"] - shift,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from nsysflow.convert import events, evidence, facts, metrics, nccl
-from nsysflow.convert.doubts import doubts
+from nsysflow.convert.doubts import doubts, unrecognised
 from nsysflow.convert.identity import store_key
 from nsysflow.convert.requests import DEVICE_TABLES, EVENT_TABLES, NVTX, RUNTIME, SMALL, TABLES
 from nsysflow.convert.work import Work, clean, engine, owned, scratch_folder
@@ -80,9 +80,9 @@ def _fill(work: Work, file: str, key: str, settings: Settings) -> dict[str, Any]
     for kind, number in work.raw.strays.copy().items():
         content["dropped"][kind] += number
     name = facts.input_name(export)
-    content["doubts"] = told
     content["nic_links"] = metrics.nic_links(work)
     content["rank_evidence"] = evidence.rank_evidence(work, env, name)
+    content["doubts"] = told + unrecognised(work, content["rank_evidence"]["world_size"])
     return content
 
 

@@ -15,10 +15,15 @@ from nsysflow.rank.times import UNKNOWN
 # which under a second launcher (torchrun below srun) numbers nodes instead of ranks.
 _VARIABLES = (
     ("RANK", ("WORLD_SIZE",)),
+    ("HOROVOD_RANK", ("HOROVOD_SIZE",)),
     ("OMPI_COMM_WORLD_RANK", ("OMPI_COMM_WORLD_SIZE",)),
     ("MV2_COMM_WORLD_RANK", ("MV2_COMM_WORLD_SIZE",)),
     ("PMIX_RANK", ("PMIX_SIZE", "OMPI_COMM_WORLD_SIZE")),
     ("PMI_RANK", ("PMI_SIZE",)),
+    ("PALS_RANKID", ("PMI_SIZE",)),
+    ("JSM_NAMESPACE_RANK", ("JSM_NAMESPACE_SIZE",)),
+    ("FLUX_TASK_RANK", ("FLUX_JOB_SIZE",)),
+    ("ALPS_APP_PE", ()),
     ("SLURM_PROCID", ("SLURM_NTASKS", "SLURM_NPROCS")),
 )
 

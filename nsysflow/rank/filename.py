@@ -13,12 +13,15 @@ from nsysflow.pattern import first_group
 # "rank" and what launchers call it. A letter or digit in front makes it another word (crank3).
 _KEYWORDS = ("rank", "procid", "taskid", "task", "pe")
 _NAMED = re.compile(
-    r"(?i)(?:^|(?<=[^a-z0-9]))([a-z0-9]*?[._ -]??)(rank|procid|taskid|task|pe)[._ =-]?(\d{1,7})"
-    r"(?=$|[^a-z0-9]|of\d)"
+    r"(?i)(?:^|(?<=[^a-z0-9]))([a-z0-9]*?[._ -]??)(rank|procid|taskid|task|pe)[._ =-]?([0-9]{1,7})"
+    r"(?=$|[^a-z0-9]|of[0-9])"
 )
 _WHOLE = re.compile(r"(?i)r(\d{1,7})")
 # These count within a node or a group of a parallel layout; the job has many of each.
-_PARTIAL = re.compile(r"(?i)(?:local|node|host|group|tp|pp|dp|ep|cp|sp|mp|etp|edp|vpp)[._ -]?")
+_PARTIAL = re.compile(
+    r"(?i)(?:local|node|host|group|stage|shard|replica|intra|inter|pipeline|tensor|expert|sequence"
+    r"|context|\w*parallel|tp|pp|dp|ep|cp|sp|mp|etp|edp|vpp)[._ -]?"
+)
 # nsys numbers the captures of one process with .1, .2, ... (--capture-range-end=repeat).
 _REPEAT = re.compile(r"(.+)\.\d{1,6}")
 _TRAILING = re.compile(r"(?i)(.+?[._-]r?)(\d{1,7})")

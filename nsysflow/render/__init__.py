@@ -30,8 +30,8 @@ def render_index(
     """Return the page of a run from its result document.
 
     ``ranks`` are the rank documents, where they are at hand: they add what the captures of the
-    ranks dropped, what nsys said, and whether steps were found. Of each ``capture`` and ``steps``
-    are enough.
+    ranks dropped, what nsys said, whether steps were found and which hold no kernels. Of each the
+    ``label`` of ``lane``, ``capture`` and ``steps`` are enough.
     """
     return page.write(
         "index.html",

@@ -172,13 +172,15 @@ def clocks(found: Mapping[str, Any], limit: int) -> Table | None:
     if not offsets:
         return None
     rows = [{**row, "drift": _drift(row.get("drift_ppb"))} for row in offsets]
+    # Only collectives that were matched tell how clocks move apart.
+    no_drift = "none seen" if found.get("status") == "aligned" else "not looked for"
     return build(
         "t-clocks",
         "Clock offsets",
         (
             Column("file", "File", "name"),
             Column("offset_ns", "Offset", "ns", null="not aligned"),
-            Column("drift", "Drift", null="none seen"),
+            Column("drift", "Drift", null=no_drift),
         ),
         rows[: max(limit, 60)],
     )

@@ -25,12 +25,17 @@ from nsysflow.render.words import BUCKET, cause
 
 
 def context(result: Document, documents: Sequence[Document], limits: Limits) -> dict[str, Any]:
-    """Return the variables of ``index.html``."""
+    """Return the variables of ``index.html``.
+
+    Ranks whose captures hold no kernels are listed, and count in nothing that is said of all.
+    """
     ranks = result["ranks"]
+    blind = {one["lane"]["label"] for one in documents if "lane" in one and verdict.is_blind(one)}
+    seen = [rank for rank in ranks if rank["label"] not in blind]
     walk = section(result, "walk")
-    period, stepped = _period(result), _stepped(result, documents)
+    period, stepped = _period(result, seen), _stepped(result, documents)
     cards = findings.cards(
-        {**result, "buckets": _sum_buckets(ranks)}, "", "step" if stepped else "capture"
+        {**result, "buckets": _sum_buckets(seen)}, "", "step" if stepped else "capture"
     )
     late = section(result, "stragglers").get("late")
     picture = heat.lateness(late, period, _names(ranks)) if late else None
@@ -46,20 +51,20 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "timeline": None,
         "masked": result.get("masked"),
         "eyebrow": _eyebrow(result, stepped=stepped),
-        "verdict": _verdict(result, stepped=stepped),
+        "verdict": _verdict(result, seen, stepped=stepped),
         "first": first_action(cards),
-        "worst": job_ranks.worst(ranks),
-        "least": job_ranks.least_computing(ranks),
+        "worst": job_ranks.worst(seen),
+        "least": job_ranks.least_computing(seen),
         "cards": cards,
         "asked": bool(result["findings"] or result.get("categories")),
         "questions": questions.questions(result, cards),
         "asked_note": _asked_note(result, "step" if stepped else "capture"),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
         "missing": job_sections.missing(result),
-        "figures": _figures(result, period, stepped=stepped),
+        "figures": _figures(result, seen, period, stepped=stepped),
         "period_ns": period,
         "unit": "step" if stepped else "capture",
-        "bar": _bar(ranks),
+        "bar": _bar(seen),
         "walk_state": state(walk),
         "walk": job_sections.walk(walk, _names(ranks), stepped=stepped)
         if not state(walk)
@@ -87,11 +92,11 @@ def _names(ranks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return {rank["label"]: job_ranks.name(rank) for rank in ranks}
 
 
-def _period(result: Document) -> int:
+def _period(result: Document, seen: Sequence[Mapping[str, Any]]) -> int:
     walk = section(result, "walk")
     if not state(walk):
         return int(walk["step_ns"])
-    periods = [rank["period_ns"] for rank in result["ranks"] if rank["period_ns"]]
+    periods = [rank["period_ns"] for rank in seen or result["ranks"] if rank["period_ns"]]
     return round(statistics.median(periods)) if periods else 0
 
 
@@ -119,23 +124,30 @@ def _eyebrow(result: Document, *, stepped: bool) -> list[str]:
     return [units.clean(part) for part in parts]
 
 
-def _verdict(result: Document, *, stepped: bool) -> str:
-    ranks, run = result["ranks"], result["run"]
-    if not ranks:
-        return "No input holds GPU work that could be analysed."
-    failed = verdict.failed_check(section(result, "mfu"))
-    if failed:
-        return f"The numbers below don’t fit together: {failed}"
-    if run["several_jobs"]:
-        return "This folder holds several jobs; each rank page stands on its own."
+def _verdict(result: Document, seen: Sequence[Mapping[str, Any]], *, stepped: bool) -> str:
+    unsaid = _no_verdict(result, seen)
+    if unsaid is not None:
+        return unsaid
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
         said = _walk_verdict(walk, _straggler(result))
         return said if stepped else f"{said} No steps were found: this is the whole capture."
-    said = verdict.losses(_sum_buckets(ranks), "each step" if stepped else "the capture")
-    if len(ranks) == 1:
+    said = verdict.losses(_sum_buckets(seen), "each step" if stepped else "the capture")
+    if len(seen) == 1:
         return said
-    return f"Over {len(ranks)} ranks: {verdict.inside(said)}"
+    return f"Over {len(seen)} ranks: {verdict.inside(said)}"
+
+
+def _no_verdict(result: Document, seen: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return why nothing can be said of the ranks together, None if it can."""
+    if not result["ranks"]:
+        return "No input holds GPU work that could be analysed."
+    failed = verdict.failed_check(section(result, "mfu"))
+    if failed:
+        return f"The numbers below don’t fit together: {failed}"
+    if result["run"]["several_jobs"]:
+        return "This folder holds several jobs; each rank page stands on its own."
+    return None if seen else verdict.NO_KERNELS
 
 
 def _asked_note(result: Document, unit: str) -> str:
@@ -194,9 +206,11 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
     return f"{said}; the largest loss is {cause(losses[0][1]).short}, {share}."
 
 
-def _figures(result: Document, period: int, *, stepped: bool) -> list[Figure]:
-    ranks, run = result["ranks"], result["run"]
-    periods = [rank["period_ns"] for rank in ranks if rank["period_ns"]]
+def _figures(
+    result: Document, seen: Sequence[Mapping[str, Any]], period: int, *, stepped: bool
+) -> list[Figure]:
+    run = result["run"]
+    periods = [rank["period_ns"] for rank in seen if rank["period_ns"]]
     spread = units.spread(min(periods), max(periods)) if periods else ""
     number, _, unit = units.duration(period).rpartition(units.NARROW)
     usable = run["ranks_usable"]
@@ -257,4 +271,5 @@ def _bar(ranks: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
         "legend": bars.legend(parts, total, n=n),
         "period_ns": round(total / n),
         "n": units.some(n, "window"),
+        "ranks": units.some(len(ranks), "rank"),
     }

@@ -8,6 +8,7 @@ from typing import Any
 from nsysflow.render import units
 from nsysflow.render.sections import Document, Window, section
 
+NO_KERNELS = "No kernels are in this capture: what the GPU computed is not known."
 # A loss below this share of the step is not worth the first sentence.
 WORTH_NAMING = 0.05
 _FIRST = {
@@ -61,14 +62,19 @@ def failed_check(mfu: Mapping[str, Any]) -> str | None:
     return None
 
 
+def is_blind(document: Document) -> bool:
+    """Return whether a rank's capture holds nothing of what its GPU computed."""
+    counts = document["capture"]["counts"]
+    return not counts["kernels"] and not counts["graph_rows"]
+
+
 def sentence(document: Document, window: Window) -> str:
     """Write the verdict of a rank page."""
     failed = failed_check(section(document, "mfu"))
     if failed:
         return f"The numbers below don’t fit together: {failed}"
-    counts = document["capture"]["counts"]
-    if not counts["kernels"] and not counts["graph_rows"]:
-        return "No kernels are in this capture: what the GPU computed is not known."
+    if is_blind(document):
+        return NO_KERNELS
     said = losses(document["buckets"], window.each)
     if document["attribution"].get("verdict") == "incomplete":
         said = f"As far as this capture shows, {inside(said)}"

@@ -16,12 +16,25 @@ _graph AS (
     WHERE regexp_matches(value, '^cu(da)?GraphLaunch')
 ),
 
+_launch AS (
+    SELECT
+        a.start_ns,
+        a.end_ns
+    FROM owned_api AS a
+    SEMI JOIN _graph AS g ON a.name_id = g.id
+    -- A runtime call and the driver call that it makes are one launch: the outermost.
+    QUALIFY a.end_ns > coalesce(max(a.end_ns) OVER (
+        PARTITION BY a.thread
+        ORDER BY a.start_ns, a.end_ns DESC, a.name_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), a.start_ns - 1)
+),
+
 _call AS (
     SELECT
         count(*) AS graph_launches,
-        coalesce(sum(a.end_ns - a.start_ns), 0)::BIGINT AS graph_launch_ns
-    FROM owned_api AS a
-    SEMI JOIN _graph AS g ON a.name_id = g.id
+        coalesce(sum(end_ns - start_ns), 0)::BIGINT AS graph_launch_ns
+    FROM _launch
 )
 
 SELECT

@@ -98,7 +98,7 @@ SELECT
         WHEN regexp_matches(_token.function_path, 'barrier|sync_all') THEN 'barrier'
         WHEN regexp_matches(_token.function_path, 'send|recv|nvshmem\w*_(?:put|get)') THEN 'send_recv'
         -- A reduction over NVSHMEM or userbuffers leaves its result on every member.
-        WHEN regexp_matches(_token.function_path, 'nvshmem\w*reduc|userbuffers\w*(?:sum|_rr|_rw|_mc)')
+        WHEN regexp_matches(_token.function_path, 'nvshmem\w*reduc|rdxn|userbuffers\w*(?:sum|_rr|_rw|_mc)')
             THEN 'all_reduce'
         WHEN regexp_matches(_token.function_path, '(?:one|two)_?shot\w*reduce') THEN 'all_reduce'
         WHEN regexp_matches(_token.function_path, 'reduce') THEN 'reduce'

@@ -41,7 +41,12 @@ _call AS (
         a.end_ns,
         a.name_id,
         a.callchain,
-        n.kind
+        n.kind,
+        max(CASE WHEN n.kind <> 'async_copy' THEN a.start_ns END) OVER (
+            PARTITION BY a.thread
+            ORDER BY a.start_ns, a.end_ns DESC, a.name_id
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+        ) AS waited_ns
     FROM api AS a
     INNER JOIN _name AS n ON a.name_id = n.name_id
     WHERE a.process = $process AND n.kind IS NOT NULL AND a.end_ns > a.start_ns
@@ -66,6 +71,7 @@ _copy AS (
 _fetch AS (
     SELECT
         thread,
+        start_ns,
         end_ns,
         bytes,
         copy_kind
@@ -74,25 +80,34 @@ _fetch AS (
     WHERE copy_kind = 2 AND bytes <= 4096
 ),
 
-_wait AS (
+_paired AS (
     SELECT
-        c.thread,
-        c.start_ns,
-        c.end_ns,
-        c.name_id,
-        c.callchain,
-        CASE
-            WHEN
-                c.kind IN ('stream_sync', 'device_sync', 'event_sync')
-                AND c.start_ns - f.end_ns <= 50000
-                THEN 'item_copy'
-            WHEN c.kind = 'async_copy' THEN 'pageable_copy'
-            ELSE c.kind
-        END AS kind,
-        CASE WHEN c.start_ns - f.end_ns <= 50000 THEN f.bytes END AS fetched_bytes,
-        CASE WHEN c.start_ns - f.end_ns <= 50000 THEN f.copy_kind END AS fetched_kind
+        c.*,
+        f.bytes AS fetched_bytes,
+        f.copy_kind AS fetched_kind,
+        -- The first wait after a fetch is for it; the next one waits for the rest of the work.
+        c.kind IN ('stream_sync', 'device_sync', 'event_sync')
+        AND c.start_ns - f.end_ns <= 50000
+        AND (c.waited_ns IS NULL OR c.waited_ns < f.start_ns) AS fetches
     FROM _call AS c
     ASOF LEFT JOIN _fetch AS f ON c.thread = f.thread AND c.start_ns >= f.end_ns
+),
+
+_wait AS (
+    SELECT
+        thread,
+        start_ns,
+        end_ns,
+        name_id,
+        callchain,
+        CASE
+            WHEN fetches THEN 'item_copy'
+            WHEN kind = 'async_copy' THEN 'pageable_copy'
+            ELSE kind
+        END AS kind,
+        CASE WHEN fetches THEN fetched_bytes END AS fetched_bytes,
+        CASE WHEN fetches THEN fetched_kind END AS fetched_kind
+    FROM _paired
 ),
 
 _known AS (
@@ -103,16 +118,18 @@ _known AS (
         w.name_id,
         w.callchain,
         w.kind,
-        coalesce(
-            c.bytes, CASE WHEN w.kind = 'item_copy' THEN w.fetched_bytes END
-        ) AS bytes,
-        coalesce(
-            c.copy_kind, CASE WHEN w.kind = 'item_copy' THEN w.fetched_kind END
-        ) AS copy_kind
+        coalesce(c.bytes, w.fetched_bytes) AS bytes,
+        coalesce(c.copy_kind, w.fetched_kind) AS copy_kind
     FROM _wait AS w
     LEFT JOIN _copy AS c
         ON w.thread = c.thread AND w.start_ns = c.start_ns AND w.end_ns = c.end_ns
     WHERE w.kind <> 'pageable_copy' OR c.spans
+    -- A runtime call and the driver call that it makes are one wait: the outermost.
+    QUALIFY w.end_ns > coalesce(max(w.end_ns) OVER (
+        PARTITION BY w.thread
+        ORDER BY w.start_ns, w.end_ns DESC, w.name_id
+        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ), w.start_ns)
 )
 
 SELECT

@@ -6,16 +6,16 @@
 -- Params:
 --   $process BIGINT   the lane's process
 -- Columns:
---   name_id  BIGINT   text
+--   name_id  BIGINT   text, -1 without one
 --   domain   BIGINT   NVTX domain
---   place    BIGINT   number shared by equal names of one domain, from 0
+--   place    BIGINT   number shared by equal names of domains of one name, from 0
 --   name     VARCHAR  the text with every number written N
 --   text     VARCHAR  the text as the program wrote it
 --   label    VARCHAR  name of the domain, NULL for the default one
 WITH
 _used AS (
     SELECT DISTINCT
-        name_id,
+        coalesce(name_id, -1) AS name_id,
         coalesce(domain, 0) AS domain
     FROM nvtx
     WHERE process = $process AND kind <> 'mark'
@@ -36,9 +36,15 @@ _named AS (
 SELECT
     name_id,
     domain,
-    dense_rank() OVER (ORDER BY domain, name) - 1 AS place,
+    dense_rank() OVER (ORDER BY first_domain, name) - 1 AS place,
     name,
     text,
     label
-FROM _named
+FROM (
+    SELECT
+        *,
+        -- Every library that asks for a domain gets its own id for it.
+        CASE WHEN label IS NULL THEN domain ELSE min(domain) OVER (PARTITION BY label) END AS first_domain
+    FROM _named
+)
 ORDER BY domain, name, name_id
