@@ -19,18 +19,19 @@ MOST_REPLAYED = 8
 def replayed(study: Study, common: Common, found: Sequence[Suspect]) -> list[Suspect]:
     """Return the suspects with the gain of the largest stragglers played again.
 
-    Where another is last in each step, or too few steps are known, no pace can be told: there the
-    gain stays what all other members are held up longer than the suspect.
+    What all other members are held up longer than the suspect is no bound beside that: ranks that
+    wait for nobody run ahead and end their steps elsewhere, so that in each step another is held up
+    least, and a rank that is held up itself at times shows less of its own delay.
+
+    Where another is last in each step, or too few steps are known, no pace can be told: there it
+    is all that is known.
     """
     late = [each for each in found if each.verdict == "straggler"][:MOST_REPLAYED]
     if not late:
         return list(found)
     replay = Replay(study)
     gain = {each.lane: _gain_ns(study, common, replay, each) for each in late}
-    return [
-        replace(each, gain_ns=min(each.gain_ns, gain.get(each.lane, each.gain_ns)))
-        for each in found
-    ]
+    return [replace(each, gain_ns=gain[each.lane]) if each.lane in gain else each for each in found]
 
 
 def _gain_ns(study: Study, common: Common, replay: Replay, suspect: Suspect) -> int:

@@ -1,31 +1,28 @@
 """What a job gains if one rank keeps its peers' pace: its collectives played again.
 
-The rank spends less. Every collective then ends as much earlier as the latest of its members comes
-earlier, whichever that now is, and a rank that was held up by one goes on as much earlier, at most
-to where its own work lets it. What else would hold a rank up that comes earlier is not known from
-a trace, so the result is what mending the rank gains at most.
+The rank spends less. Every collective then ends as much earlier as the latest of those that it
+waits for comes earlier, whichever that now is, and a rank that was held up by one goes on as much
+earlier, at most to where its own work lets it. What else would hold a rank up that comes earlier is
+not known from a trace, so the result is what mending the rank gains at most.
 """
 
 from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress, pairwise
 
 import numpy as np
 
-from nsysflow.job.lanes import NEVER, NONE, OP, Flags, Ints
+from nsysflow.job.lanes import NEVER, NONE, Ints
+from nsysflow.job.meetings import meetings
 from nsysflow.job.pieces import read_pieces
 from nsysflow.job.steps import piece_name
 from nsysflow.job.study import Study
-from nsysflow.job.talks import PAIR
 from nsysflow.job.turns import SOON_NS, turns
-from nsysflow.job.waits import ALL_WAIT
 from nsysflow.job.walk import LEAST_STRETCH_NS, Run
-
-# How much earlier a collective is of which nobody knows who waits there for whom: any time at all.
-UNKNOWN_NS = 2**60
 
 
 @dataclass(frozen=True)
@@ -34,6 +31,11 @@ class Savings:
 
     start: Ints
     total: Ints
+
+    @property
+    def whole_ns(self) -> int:
+        """Return all that is saved."""
+        return int(self.total[-1])
 
     def before(self, time: int) -> int:
         """Return what is saved before ``time``, which is an edge of pieces."""
@@ -87,80 +89,60 @@ class Replay:
     def __init__(self, study: Study) -> None:
         """Order the collectives and find what held every lane up."""
         self._study = study
-        members, ops = study.members, study.ops
-        starts = study.waits.start[members.op]
-        self._order = np.argsort(members.most(starts), kind="stable").tolist()
-        self._together = _together(study).tolist()
+        ops = study.ops
+        self._meetings = meetings(study)
         self._before = _array(_before(study))
         self._lane, self._start = _array(ops["lane"]), _array(ops["start_ns"])
         self._job = _array(study.waits.start)
-        self._until, self._for = _array(study.waits.until), _array(study.waits.for_op)
         self._turns = [_turns(study, lane) for lane in range(len(study.lanes))]
 
     def gain_ns(self, run: Run, lane: int, saved: Savings) -> int:
-        """Return by how much earlier a run of steps ends if ``lane`` spends less."""
+        """Return by how much earlier a run of steps ends if ``lane`` spends less.
+
+        An op of which nobody knows for whom it waits may end as much earlier as all that is saved:
+        nothing gains more than that.
+        """
         begin, end = run.start.tolist(), run.end.tolist()
         lanes = [_within(turns, begin[k], end[k]) for k, turns in enumerate(self._turns)]
         lanes[lane].saved = saved
         ops = self._study.ops
         inside = ops["start_ns"] >= run.start[ops["lane"]]
-        moved = _array(np.where(inside, UNKNOWN_NS, 0))
-        op, first = self._inside(run)
-        for instance in self._order:
-            rows = op[first[instance] : first[instance + 1]].tolist()
-            if rows:
-                self._arrive(rows, lanes, moved)
-                (self._all_leave if self._together[instance] else self._each_leaves)(rows, moved)
+        moved = _array(np.where(inside, saved.whole_ns, 0))
+        for rows, leaving in self._inside(run):
+            self._meet(rows, leaving, lanes, moved)
         early = np.array([each.at(end[k], moved) for k, each in enumerate(lanes)], np.int64)
         traces = np.array([each.trace for each in self._study.lanes], np.int64)
         ends = self._study.clocks.to_job(traces, run.end)
-        return int(ends.max() - (ends - early).max())
+        return min(saved.whole_ns, int(ends.max() - (ends - early).max()))
 
-    def _inside(self, run: Run) -> tuple[Ints, list[int]]:
-        """Return the ops of a run by instance, and where each instance begins among them."""
-        members, ops = self._study.members, self._study.ops
-        lane, start = ops["lane"][members.op], ops["start_ns"][members.op]
-        some = (start >= run.start[lane]) & (start < run.end[lane])
-        edges = np.arange(len(members.first) + 1)
-        return members.op[some], np.searchsorted(members.at[some], edges).tolist()
+    def _inside(self, run: Run) -> Iterator[tuple[list[int], list[int]]]:
+        """Yield the ops of each meeting in a run, and which of them leave it."""
+        ops, found = self._study.ops, self._meetings
+        lane, start = ops["lane"][found.op], ops["start_ns"][found.op]
+        inside = found.take((start >= run.start[lane]) & (start < run.end[lane]))
+        edges = np.flatnonzero(np.diff(inside.at, prepend=NONE, append=NONE)).tolist()
+        op, lets = _array(inside.op), inside.lets.tolist()
+        for low, high in pairwise(edges):
+            rows = op[low:high].tolist()
+            yield rows, rows if all(lets[low:high]) else list(compress(rows, lets[low:high]))
 
-    def _arrive(self, rows: list[int], lanes: list[_Lane], moved: array[int]) -> None:
-        for op in rows:
-            before = self._before[op]
-            lane = lanes[self._lane[op]]
-            moved[op] = lane.at(self._start[op], moved) if before == NONE else moved[before]
-
-    def _all_leave(self, rows: list[int], moved: array[int]) -> None:
-        """Let all ops end together, after the last of them begins."""
+    def _meet(
+        self, rows: list[int], leaving: list[int], lanes: list[_Lane], moved: array[int]
+    ) -> None:
+        """Let ops leave after the last of those that they wait for begins."""
         last = max(self._job[op] for op in rows)
-        early = last - max(self._job[op] - moved[op] for op in rows)
-        for op in rows:
+        early = last - max(self._job[op] - self._came(op, lanes, moved) for op in rows)
+        for op in leaving:
             moved[op] = early
 
-    def _each_leaves(self, rows: list[int], moved: array[int]) -> None:
-        """Let each op end after the one that it waited for begins, where it waited for one."""
-        arrived = {op: moved[op] for op in rows}
-        for op, early in arrived.items():
-            if self._until[op] == NEVER:
-                moved[op] = UNKNOWN_NS
-            elif self._for[op] != NONE:
-                ready = early + self._until[op] - self._start[op]
-                moved[op] = min(ready, arrived.get(self._for[op], ready))
+    def _came(self, op: int, lanes: list[_Lane], moved: array[int]) -> int:
+        before = self._before[op]
+        return lanes[self._lane[op]].at(self._start[op], moved) if before == NONE else moved[before]
 
 
 def _array(values: Ints) -> array[int]:
     """Return numbers for one-by-one access, in less memory than a list."""
     return array("q", values.astype(np.int64).tobytes())
-
-
-def _together(study: Study) -> Flags:
-    """Return for every instance whether each of its members waits for all of them."""
-    members, kind = study.members, study.ops["op"][study.members.op]
-    pair = (kind == OP["send_recv"]) & (members.size[members.at] == PAIR)
-    known = study.waits.unsplit[members.op] == NONE
-    every = (np.isin(kind, ALL_WAIT) | pair) & known
-    found: Flags = members.least(every.astype(np.int64)).astype(bool)
-    return found
 
 
 def _before(study: Study) -> Ints:

@@ -130,7 +130,7 @@ def _unsplit(ops: Ops, found: Matching, members: Members, missing: bool) -> Ints
         ],
         np.int64,
     )[found.group[at]]
-    kind, root = ops["op"][op], _root_op(ops, members)[at]
+    kind, root = ops["op"][op], root_op(ops, members)[at]
     talking = talks.asked[op] > 0
     rooted = np.isin(kind, (*FROM_ROOT, *TO_ROOT))
     why = np.full(len(op), NONE, np.int64)
@@ -153,7 +153,7 @@ def _by_arrival(ops: Ops, matched: Matched, waits: Waits) -> None:
     second = members.most(np.where(op == leader[at], NEVER, starts))
     # Of several that come last together one stands for all; none of them is "the" last.
     waits.last[op] = (op == leader[at]) & (latest - second > waits.floor_ns)[at]
-    root = _root_op(ops, members)
+    root = root_op(ops, members)
     has_root = root[at] >= 0
     from_root, to_root = np.isin(kind, FROM_ROOT), np.isin(kind, TO_ROOT)
     target = np.where(from_root & has_root, waits.start[root[at]], latest[at])
@@ -178,7 +178,7 @@ def _first_of(members: Members, some: Flags) -> Ints:
     return found
 
 
-def _root_op(ops: Ops, members: Members) -> Ints:
+def root_op(ops: Ops, members: Members) -> Ints:
     """Return each instance's op on its root, NONE if that is not known."""
     at, op = members.at, members.op
     place = np.arange(len(op)) - members.first[at]
