@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run one command line and end the process with its exit code."""
+    _open_what_is_closed()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # The two that are asked most often must not wait for the rest to be imported.
     quick = {"--help": front.HELP, "-h": front.HELP}
@@ -24,7 +25,28 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(_print(text))
     from nsysflow.console import Console  # noqa: PLC0415
 
+    _interrupt_on_terminate()
     sys.exit(run(given, Console()))
+
+
+def _open_what_is_closed() -> None:
+    # A stream closed by the caller (``>&-``) is None, and its number would go to the next file that
+    # is opened: whatever a library then prints would be written into that file.
+    import os  # noqa: PLC0415
+
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115, PTH123
+
+
+def _interrupt_on_terminate() -> None:
+    # What a job scheduler sends when the time is over ends as tidily as Ctrl-C does.
+    import signal  # noqa: PLC0415
+
+    def interrupt(_number: int, _frame: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, interrupt)
 
 
 def run(arguments: list[str], console: Console) -> int:

@@ -69,6 +69,7 @@ def create(path: Path) -> OutDir:
     """
     # Absolute, because a worker on another machine has another working directory.
     path = path.absolute()
+    _refuse_unwritable_name(path)
     try:
         _refuse_foreign(path)
         path.mkdir(parents=True, exist_ok=True)
@@ -95,7 +96,7 @@ def existing(path: Path, need: str, *, written: Sequence[str] = ()) -> OutDir:
             f"{path} cannot be read: {error.strerror}", hint="look at its permissions"
         ) from error
     if not ours:
-        raise UsageError(f"{path} holds no output of nsysflow", hint=f"run nsysflow {need} first")
+        raise UsageError(f"{path} holds no output of nsysflow", hint=_where_else(path, need))
     found = _format(path / "store")
     if found is not None and found != STORE_FORMAT:
         raise UsageError(
@@ -111,6 +112,12 @@ def existing(path: Path, need: str, *, written: Sequence[str] = ()) -> OutDir:
     return OutDir(path.absolute())
 
 
+def _where_else(path: Path, need: str) -> str:
+    # The run folder is what every other command was given.
+    within = path / FOLDER
+    return f"name {within}" if (within / MARKER).is_file() else f"run nsysflow {need} first"
+
+
 def _try_writing(path: Path) -> None:
     """Raise OSError where a new file cannot be made in the folder or its log not be continued."""
     with _beside(path / MARKER) as made:
@@ -122,6 +129,22 @@ def _try_writing(path: Path) -> None:
 
 def _unwritable(path: Path, error: OSError, hint: str) -> UsageError:
     return UsageError(f"{path} cannot be written: {error.strerror}", hint=hint)
+
+
+def _refuse_unwritable_name(path: Path) -> None:
+    # DuckDB writes the store: it takes UTF-8 only, and a backslash for a folder's end.
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        wrong = "bytes that are no UTF-8"
+    else:
+        if "\\" not in path.as_posix():
+            return
+        wrong = "a backslash"
+    raise UsageError(
+        f"the name {path} holds {wrong}: no store can be written there",
+        hint="choose another with -o DIR",
+    )
 
 
 def _refuse_foreign(path: Path) -> None:

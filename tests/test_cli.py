@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -202,8 +203,13 @@ def test_a_fault_of_the_command_is_1(
     assert "Traceback" in ended.err
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_an_interrupt_is_130_and_keeps_what_was_done(run: Path, tmp_path: Path, jobs: int) -> None:
+@pytest.mark.parametrize(
+    ("jobs", "number"),
+    [(1, signal.SIGINT), (2, signal.SIGINT), (1, signal.SIGTERM), (2, signal.SIGTERM)],
+)
+def test_an_interrupt_is_130_and_keeps_what_was_done(
+    run: Path, tmp_path: Path, jobs: int, number: signal.Signals
+) -> None:
     # rank2 hangs in nsys; by then, or beside it, the others are converted.
     (run / "rank2.nsys-rep").write_bytes(b"a report")
     marker = tmp_path / "nsys-runs"
@@ -224,7 +230,7 @@ def test_an_interrupt_is_130_and_keeps_what_was_done(run: Path, tmp_path: Path, 
             assert time.monotonic() < until
             assert process.poll() is None, process.communicate()
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
@@ -240,6 +246,42 @@ def test_an_interrupt_is_130_and_keeps_what_was_done(run: Path, tmp_path: Path, 
 def converted(store: Path) -> list[Path]:
     """The traces that stand whole; one that is being written has another name until then."""
     return [p for p in store.glob("*/capture.json") if not p.parent.name.startswith(".")]
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("arguments", ["report", "sql", "--help", "doctor"])
+def test_a_stream_that_the_caller_closed_is_no_fault(
+    run: Path, closed: str, arguments: str
+) -> None:
+    operands = {"--help": [], "sql": [str(run), "SELECT 1"]}.get(arguments, [str(run)])
+    command = shlex.join([sys.executable, "-m", "nsysflow", arguments, *operands])
+    ended = subprocess.run(
+        ["sh", "-c", f"{command} {closed}"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0
+    assert "fault" not in ended.stderr
+
+
+@pytest.mark.parametrize("command", ["analyse", "render"])
+def test_the_run_folder_in_place_of_its_output_is_told_where_that_is(
+    run: Path, command: str
+) -> None:
+    assert in_process("report", run).code == 0
+    ended = in_process(command, run)
+    assert (ended.code, len(ended.failures)) == (2, 1)
+    assert f"name {run / 'nsysflow-report'}" in ended.err
+
+
+@pytest.mark.parametrize("name", ["a\\b", os.fsdecode(b"a\xff")])
+def test_a_folder_that_no_store_can_be_written_to_is_refused_before_any_work(
+    run: Path, name: str
+) -> None:
+    moved = run.rename(run.parent / name)
+    ended = in_process("report", moved)
+    assert (ended.code, len(ended.failures)) == (2, 1)
+    assert "choose another with -o DIR" in ended.err
+    assert not (moved / "nsysflow-report").exists()
+    assert in_process("report", moved, "-o", run.parent / "out").code == 0
 
 
 def test_python_m_and_stdin_are_not_needed() -> None:

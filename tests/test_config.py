@@ -244,6 +244,7 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
         ('scheduler = "a"\nscheduler_file = "b"', ("both",)),
         ('timeline_steps = "1,x"', ("timeline_steps", "'x'")),
         ("timeline_steps = 3", ("timeline_steps", "list")),
+        ('timeline_steps = "2,8-5"', ("timeline_steps", "'8-5'", "5-8")),
         ('timeline_steps = "0-99999999"', ("timeline_steps", "too many")),
         ("jobs = \nnsys = 1", ("nsysflow.toml", "no TOML", "line 1")),
         ("a = " + "[" * 5000, ("nsysflow.toml", "no TOML")),

@@ -162,6 +162,12 @@ def test_the_command_writes_a_run_once(tmp_path: Path) -> None:
         (("--ranks", 2, "--late-rank", 2), "--late-rank must be a rank"),
         (("--evidence", "nvtx,gpu"), "gpu"),
         (("--steps", 0), "--steps must be at least 1"),
+        (("--seed", -1), "--seed must be at least 0"),
+        (("--drift-ppb", -5), "--drift-ppb must be at least 0"),
+        (("--stall-every", -1), "--stall-every must be at least 0"),
+        (("--warm-up", -1), "--warm-up must be at least 0"),
+        (("--steps", 3, "--eval-step", 3), "--eval-step must be a step of the run"),
+        (("--checkpoint-step", -1), "--checkpoint-step must be a step of the run"),
     ],
 )
 def test_options_that_cannot_be_met_are_one_line(

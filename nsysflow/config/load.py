@@ -142,6 +142,8 @@ def _step_numbers(item: str, where: str) -> set[int]:
     if not all(part.isascii() and part.isdigit() and len(part) < 10 for part in ends):  # noqa: PLR2004
         raise UsageError(f"{where}: {item!r} is no step number and no range such as 5-8")
     start, end = int(ends[0]), int(ends[1])
+    if end < start:
+        raise UsageError(f"{where}: {item!r} ends before it starts; write {end}-{start}")
     if end - start > _MOST_STEPS:
         raise UsageError(f"{where}: {item!r} are too many steps; at most {_MOST_STEPS}")
     return set(range(start, end + 1))

@@ -57,6 +57,15 @@ class Plan:
         checks = (
             (not 1 <= self.ranks <= MOST_RANKS, f"--ranks must be 1 to {MOST_RANKS}"),
             (self.steps < 1, "--steps must be at least 1"),
+            (self.seed < 0, "--seed must be at least 0"),
+            (self.stall_every < 0, "--stall-every must be at least 0"),
+            (self.warm_up < 0, "--warm-up must be at least 0"),
+            (self.drift_ppb < 0, "--drift-ppb must be at least 0"),
+            (not self._holds(self.eval_step), "--eval-step must be a step of the run, from 0"),
+            (
+                not self._holds(self.checkpoint_step),
+                "--checkpoint-step must be a step of the run, from 0",
+            ),
             (self.kernels < self.steps, "--kernels must be at least --steps"),
             (inner < 1 or self.ranks % max(inner, 1) != 0, "--ranks must be a multiple of TP x PP"),
             (self.micro_batches < 1, "--micro-batches must be at least 1"),
@@ -71,6 +80,9 @@ class Plan:
             ),
         )
         return [sentence for wrong, sentence in checks if wrong]
+
+    def _holds(self, step: int | None) -> bool:
+        return step is None or 0 <= step < self.steps
 
     @cached_property
     def replicas(self) -> int:
