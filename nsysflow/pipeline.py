@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -21,9 +20,11 @@ from nsysflow.mask import Masker
 from nsysflow.outdir import OutDir
 from nsysflow.record import InputState, Record
 from nsysflow.render.role import brief
+from nsysflow.scratch import clean, owned
 from nsysflow.settings import Limits, Settings
 
 WHOLE = (1, 1)
+_SCRATCH = "tmp"
 # What measuring a lane takes, as seen on lanes of one to ten million ops.
 LANE_BYTES, OP_BYTES = 150_000_000, 400
 
@@ -278,7 +279,8 @@ def _running(
 
 @contextlib.contextmanager
 def _scratch(out: OutDir) -> Iterator[Path]:
-    folder = out.path / f".tmp-{os.getpid()}"
+    clean(out.path, _SCRATCH)
+    folder = out.path / owned(_SCRATCH)
     folder.mkdir(exist_ok=True)
     try:
         yield folder

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import socket
 from pathlib import Path
 
 import pytest
@@ -157,6 +159,22 @@ def test_nothing_usable_leaves_no_report(run: Path, tmp_path: Path) -> None:
     assert len(ended.failures) == 4
     assert shown(out) == {}
     assert not list((out / "store").glob("*/op.parquet"))
+
+
+def test_scratch_of_a_killed_run_goes(run: Path, tmp_path: Path) -> None:
+    """Also where it was killed outright; what another process still works in stays."""
+    out = tmp_path / "out"
+    assert report(run, out, jobs=1).ended.code == 0
+    here = socket.gethostname()
+    # No process has a number above the kernel's limit.
+    killed, running, elsewhere = (
+        out / f".tmp.{name}" for name in (f"{here}-4194305", f"{here}-{os.getppid()}", "node9-12")
+    )
+    for folder in (killed, running, elsewhere):
+        folder.mkdir()
+        (folder / "part").write_bytes(b"x")
+    assert report(run, out, jobs=1).ended.code == 0
+    assert sorted(out.glob(".tmp*")) == sorted([running, elsewhere])
 
 
 def test_where_it_goes_unless_told(

@@ -16,9 +16,10 @@ from nsysflow.convert import events, evidence, facts, metrics, nccl
 from nsysflow.convert.doubts import doubts, unrecognised
 from nsysflow.convert.identity import store_key
 from nsysflow.convert.requests import DEVICE_TABLES, EVENT_TABLES, NVTX, RUNTIME, SMALL, TABLES
-from nsysflow.convert.work import Work, clean, engine, owned, scratch_folder
+from nsysflow.convert.work import Work, engine, scratch_folder
 from nsysflow.errors import InputError
 from nsysflow.read import RawTrace, open_raw
+from nsysflow.scratch import clean, owned
 from nsysflow.settings import Limits, Settings
 
 if TYPE_CHECKING:

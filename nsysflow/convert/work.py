@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
-import socket
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,6 +17,7 @@ from nsysflow.errors import InputError
 from nsysflow.parquet_files import file_name, files_of, source
 from nsysflow.read import RawTrace, Request
 from nsysflow.resources import data
+from nsysflow.scratch import clean, owned
 from nsysflow.settings import Limits
 
 _FORMAT = (
@@ -34,8 +32,6 @@ _APART = f"({_FORMAT}, PARTITION_BY (part), OVERWRITE)"
 # Read once, soon, on this disk: speed before size.
 _SCRATCH = "(FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)"
 _SCRATCH_NAME = "nsysflow-scratch"
-# Another host's processes cannot be asked; a conversion takes minutes, not a day.
-_STALE_S = 86_400
 
 
 @dataclass
@@ -209,34 +205,6 @@ def scratch_folder(limits: Limits, beside: Path) -> Iterator[Path]:
     clean(parent, _SCRATCH_NAME)
     with tempfile.TemporaryDirectory(prefix=f"{owned(_SCRATCH_NAME)}-", dir=parent) as folder:
         yield Path(folder)
-
-
-def owned(name: str) -> str:
-    """Return a hidden name for a folder that this process will remove."""
-    return f".{name}.{socket.gethostname()}-{os.getpid()}"
-
-
-def clean(parent: Path, name: str) -> None:
-    """Remove the folders of this name that a process left when it was killed."""
-    here = f".{name}.{socket.gethostname()}-"
-    for path in parent.iterdir():
-        if not path.name.startswith(f".{name}."):
-            continue
-        owner = path.name.removeprefix(here).split("-")[0]
-        known = path.name.startswith(here) and owner.isdigit()
-        old = time.time() - path.stat().st_mtime > _STALE_S
-        if not _runs(int(owner)) if known else old:
-            shutil.rmtree(path, ignore_errors=True)
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True
 
 
 def _select(stem: str) -> str:
