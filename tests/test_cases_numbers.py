@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.command import check_identity, report
+from tests.support.command import report
 from tests.support.export import Export, ms, us
+from tests.support.one_rank import run_one
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,14 +17,6 @@ NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<(unsig
 
 
 # M01, M03, M04: level 1
-
-
-def run_one(tmp_path: Path, export: Export) -> dict[str, Any]:
-    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
-    made = report(tmp_path / "run", tmp_path / "out")
-    assert made.ended.code == 0, made.ended.err
-    check_identity(made.lane)
-    return made.lane
 
 
 def test_m01_busy_is_a_union(tmp_path: Path) -> None:

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.command import check_identity, report
 from tests.support.export import Export, ms, us
+from tests.support.one_rank import run_one
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def run_one(tmp_path: Path, export: Export) -> dict[str, Any]:
-    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
-    made = report(tmp_path / "run", tmp_path / "out")
-    assert made.ended.code == 0, made.ended.err
-    check_identity(made.lane)
-    return made.lane
 
 
 def test_n01_a_step_left_open_in_the_middle_gives_its_work_to_no_other(tmp_path: Path) -> None:
