@@ -178,17 +178,18 @@ def _note(shown: Shown, left_out: Sequence[Window]) -> str | None:
     """Say which steps are missing, and why."""
     parts = []
     if shown.unknown:
-        parts.append(f"no step has the number {_listed([str(n) for n in shown.unknown])}")
+        parts.append(f"no step has the number {listed([str(n) for n in shown.unknown])}")
     for number, reason in shown.dropped[:MOST_LISTED]:
         parts.append(
             f"step {number} is not shown: it was dropped ({STEP_DROPS.get(reason, reason)})"
         )
     if left_out:
         numbers = [str(w.index if w.number is None else w.number) for w in left_out]
-        parts.append(f"steps left out to keep the timeline small: {_listed(numbers)}")
+        parts.append(f"steps left out to keep the timeline small: {listed(numbers)}")
     return "; ".join(parts) or None
 
 
-def _listed(numbers: Sequence[str]) -> str:
+def listed(numbers: Sequence[str]) -> str:
+    """Return the first of them as one text, and how many more there are."""
     more = f" and {len(numbers) - MOST_LISTED} more" if len(numbers) > MOST_LISTED else ""
     return ", ".join(numbers[:MOST_LISTED]) + more

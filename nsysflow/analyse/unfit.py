@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from nsysflow.analyse.stepping import UNFIT
+from nsysflow.analyse.timeline import listed
 from nsysflow.settings import Settings
 
 Document = dict[str, Any]
-
-MOST_LISTED = 8
 
 
 def unfit(documents: Sequence[Document], settings: Settings) -> list[str]:
@@ -21,7 +20,7 @@ def unfit(documents: Sequence[Document], settings: Settings) -> list[str]:
 def _step_range(documents: Sequence[Document]) -> list[str]:
     """The steps are then told otherwise."""
     lanes = [d["lane"]["label"] for d in documents if UNFIT in (d["steps"].get("note") or "")]
-    return [f"{UNFIT} in {_listed(lanes)}: steps were told otherwise"] if lanes else []
+    return [f"{UNFIT} in {listed(lanes)}: steps were told otherwise"] if lanes else []
 
 
 def _timeline_steps(documents: Sequence[Document], asked: Sequence[int]) -> list[str]:
@@ -35,9 +34,4 @@ def _timeline_steps(documents: Sequence[Document], asked: Sequence[int]) -> list
     missing = [str(number) for number in asked if number not in kept]
     if not missing:
         return []
-    return [f"--timeline-steps: no lane can show a step with the number {_listed(missing)}"]
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - MOST_LISTED} more" if len(names) > MOST_LISTED else ""
-    return ", ".join(names[:MOST_LISTED]) + more
+    return [f"--timeline-steps: no lane can show a step with the number {listed(missing)}"]
