@@ -34,6 +34,9 @@ _LEAST_MEMORY = 64_000_000
 _USUAL_MEMORY = 1_000_000_000
 # Of several side by side: a lane of a million ops is no slower for it, two stay near 2 GB.
 _BESIDE_MEMORY = 600_000_000
+# Beside the columns of a call that itself needs more than a core's share: no slower, and all of ten
+# million kernels of one lane stay near 2 GB.
+_LARGE_MEMORY = 400_000_000
 # A small machine has more; the rest is the system's, its file cache and the user's.
 _CORE_MEMORY = 1_000_000_000
 _GRACE_S = 2.0
@@ -80,11 +83,15 @@ class Pool:
         room = self.memory_bytes or min(cores * _CORE_MEMORY, machine.memory_bytes() // 2)
         return replace(self, jobs=max(1, min(self.jobs or cores, room // max(1, need_bytes))))
 
-    def limits(self, tasks: int, temp_dir: Path) -> Limits:
-        """Return what each of ``tasks`` calls may use, running side by side."""
+    def limits(self, tasks: int, temp_dir: Path, need_bytes: int = 0) -> Limits:
+        """Return what each of ``tasks`` calls may use, running side by side.
+
+        ``need_bytes`` is about what the largest of them needs.
+        """
         side_by_side = max(1, min(self.jobs or machine.cores(), tasks))
         if self.memory_bytes is None:
             usual = _USUAL_MEMORY if side_by_side == 1 else _BESIDE_MEMORY
+            usual = _LARGE_MEMORY if need_bytes > _CORE_MEMORY else usual
             memory = min(usual, machine.memory_bytes() // 2 // side_by_side)
         else:
             memory = self.memory_bytes // side_by_side

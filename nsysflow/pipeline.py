@@ -260,8 +260,9 @@ def _running(
 ) -> Iterator[Iterator[tuple[int, Outcome]]]:
     """Make the calls of a stage; they are ended with the block, wherever an interrupt strikes."""
     with _scratch(out) as scratch:
-        pool = plan.pool.fitting(max(map(stage.need, positions), default=0))
-        limits = pool.limits(max(1, len(positions)), scratch)
+        need = max(map(stage.need, positions), default=0)
+        pool = plan.pool.fitting(need)
+        limits = pool.limits(max(1, len(positions)), scratch, need)
         calls = [stage.arguments(position, limits) for position in positions]
         progress = Progress(plan.console, stage.name, len(calls))
 

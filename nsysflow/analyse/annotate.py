@@ -26,22 +26,20 @@ class Annotated:
     """The place in the code of each op of the lane, in their order.
 
     ``asked`` are the ops of the kept steps whose launch was recorded; ``path`` is -1 outside every
-    range, and below the number of ``paths``; ``thread`` launched the op.
+    range, and below the number of ``paths``.
     """
 
     path: Ints
     asked: Flags
-    thread: Ints
     paths: int
 
 
 @dataclass
 class _Points:
-    """Launches and waits of one thread by time: ``op`` is a place, or -1 for ``call``."""
+    """Launches and waits of one thread by time: ``what`` is the place of an op, or -1 - a call."""
 
     at: Ints
-    op: Ints
-    call: Ints
+    what: Ints
 
 
 class Annotation:
@@ -60,10 +58,10 @@ class Annotation:
         self._places = names["place"].to_numpy()[self._order]
         self._counts: dict[str, list[Ints]] = {"path": [], "count": [], "open": [], "host_ns": []}
         launch = columns(work, "launch_thread", "launch_start_ns")
-        self._thread = launch["launch_thread"]
         owned = work.kept("op_step")["owned"].to_numpy()
-        self._asked = owned & (self._thread != NEVER)
-        self._points = _by_thread(work, launch["launch_start_ns"], self._thread, self._asked)
+        self._asked = owned & (launch["launch_thread"] != NEVER)
+        self._points = _by_thread(work, launch, self._asked)
+        del launch, owned
         self._path = np.full(len(facts.ops), OUTSIDE, np.int64)
         self._calls: list[tuple[Ints, Ints]] = []
         self._crossed: dict[int, list[Crossed]] = {}
@@ -87,7 +85,7 @@ class Annotation:
         for thread, found in zip(loose, above[2 * len(helpers) :], strict=True):
             self._settle(self._of(thread), found)
         self._keep(self._shared(main))
-        return Annotated(self._path, self._asked, self._thread, len(self.paths))
+        return Annotated(self._path, self._asked, len(self.paths))
 
     def places(self, name_ids: Ints, domains: Ints) -> Ints:
         """Return the number of each text in its domain."""
@@ -106,7 +104,7 @@ class Annotation:
         return np.concatenate([_NONE, *(chunk[0] for chunk in self._ranges(thread))])
 
     def _of(self, thread: int) -> _Points:
-        return self._points.get(thread, _Points(_NONE, _NONE, _NONE))
+        return self._points.get(thread, _Points(_NONE, _NONE))
 
     def _walk_main(self, main: int | None, asked: list[Ints]) -> list[Ints]:
         """Settle the stepping thread's points; return its path at the times that others ask about.
@@ -116,10 +114,14 @@ class Annotation:
         if main is None:
             return [_outside(times) for times in asked]
         points = self._of(main)
+        if not any(map(len, asked)):
+            self._walk(main)
+            return [_NONE for _ in asked]
         times = np.concatenate([points.at, *asked])
         order = np.argsort(times, kind="stable")
+        times = times[order]
         found = np.empty(len(times), np.int64)
-        found[order] = _answer(self._settled(main, None), times[order])
+        found[order] = _answer(self._settled(main, None), times)
         own, *others = np.split(found, np.cumsum([len(points.at), *map(len, asked)])[:-1])
         self._settle(points, own)
         return others
@@ -131,10 +133,10 @@ class Annotation:
         self._settle(points, found if above is None else np.where(found == OUTSIDE, above, found))
 
     def _settle(self, points: _Points, found: Ints) -> None:
-        is_op = points.op >= 0
-        self._path[points.op[is_op]] = found[is_op]
+        is_op = points.what >= 0
+        self._path[points.what[is_op]] = found[is_op]
         inside = ~is_op & (found >= 0)
-        self._calls.append((points.call[inside], found[inside]))
+        self._calls.append((-1 - points.what[inside], found[inside]))
 
     def _settled(self, thread: int, roots: Ints | None) -> Iterator[tuple[Thread, int | None]]:
         """Walk a thread, counting its ranges; yield the walker and up to when it can be asked."""
@@ -173,7 +175,7 @@ class Annotation:
             if main is not None and thread != main:
                 found = [*found, *self._crossed.get(main, [])]
             if found:
-                pairs.append(shared(points.at, points.op, found))
+                pairs.append(shared(points.at, points.what, found))
         if not pairs:
             return _NONE, _NONE
         op, path = (np.concatenate(part) for part in zip(*pairs, strict=True))
@@ -226,23 +228,19 @@ def _answer(chunks: Iterator[tuple[Thread, int | None]], times: Ints) -> Ints:
     return found
 
 
-def _by_thread(work: Workspace, launch: Ints, thread: Ints, asked: Flags) -> dict[int, _Points]:
+def _by_thread(work: Workspace, launch: dict[str, Ints], asked: Flags) -> dict[int, _Points]:
     """Return the launches asked for and the waits of each thread, by time."""
-    call = work.kept("blocking_call")
-    calls = {name: call[name].to_numpy() for name in ("call", "thread", "start_ns")}
+    call = work.kept("blocking_call", "call", "thread", "start_ns")
+    number, thread, start = (column.to_numpy() for column in call.columns)
     op = np.flatnonzero(asked)
-    at = np.concatenate([launch[op], calls["start_ns"]])
-    whose = np.concatenate([thread[op], calls["thread"]])
-    number = np.concatenate([np.full(len(op), OUTSIDE, np.int64), calls["call"]])
-    place = np.concatenate([op, np.full(len(calls["call"]), OUTSIDE, np.int64)])
+    at = np.concatenate([launch["launch_start_ns"][op], start])
+    whose = np.concatenate([launch["launch_thread"][op], thread])
+    what = np.concatenate([op, -1 - number])
     order = np.argsort(at, kind="stable")
     order = order[np.argsort(whose[order], kind="stable")]
     threads, first = np.unique(whose[order], return_index=True)
     parts = np.split(order, first[1:]) if len(threads) else []
-    return {
-        int(t): _Points(at[part], place[part], number[part])
-        for t, part in zip(threads, parts, strict=True)
-    }
+    return {int(t): _Points(at[part], what[part]) for t, part in zip(threads, parts, strict=True)}
 
 
 def _key(name_ids: Ints, domains: Ints) -> Ints:

@@ -53,7 +53,7 @@ def shared(at: Ints, op: Ints, found: Sequence[Crossed]) -> tuple[Ints, Ints]:
 
     Args:
         at: launch times, ascending.
-        op: what was launched, -1 for what is no device work.
+        op: what was launched, negative for what is no device work.
         found: crossed ranges.
     """
     first = np.concatenate([_NONE, *(np.searchsorted(at, each.start) for each in found)])

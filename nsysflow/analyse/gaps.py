@@ -60,51 +60,52 @@ def make_gaps(work: Workspace, facts: Facts, ops: Ops) -> None:
     """
     idle = _idle(facts, ops)
     chosen = _next_op(work, facts, idle)
+    flags = _previous(work, idle, chosen)
     known = chosen >= 0
     at = np.where(known, idle.place[chosen], 0)
+    stretch = Spans(idle.start, idle.end, idle.next)
+    # A lane may have as many gaps as ops: what has served its turn makes room for the rest.
+    del idle, chosen
     found = {name: np.where(known, column(work, name)[at], NEVER) for name in LAUNCH}
     found |= {f"next_{name}": np.where(known, column(work, name)[at], NEVER) for name in NEXT}
-    found["thread"] = _likely_thread(work, idle, found)
-    first = _first_launch(work, facts, found)
-    flags = (first, *_previous(work, idle, chosen))
-    stretch = Spans(idle.start, idle.end, idle.next)
-    del idle, chosen, known, at
+    found["thread"] = _likely_thread(work, stretch, found)
+    flags["first_launch"] = _first_launch(work, facts, found)
+    flags["next_to_device"] = found.pop("next_copy_kind") == TO_DEVICE
+    del found["launch_thread"], known, at
     work.stream("gap", _rows(facts, stretch, found, flags))
 
 
 def _rows(
-    facts: Facts, idle: Spans, found: dict[str, Ints], flags: tuple[Flags, ...]
+    facts: Facts, idle: Spans, found: dict[str, Ints], flags: dict[str, Flags]
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of ``gap``, some at a time: all columns at once would be the lane's most."""
-    of, window, part = overlaps(idle, facts.kept)
-    some = part.length > 0
-    of, window, part = of[some], window[some], part.take(some)
-    for low in range(0, len(part) or 1, AT_ONCE):
+    count = 0
+    for low in range(0, len(idle) or 1, AT_ONCE):
         here = slice(low, low + AT_ONCE)
-        mine, at = part.take(here), of[here]
+        of, window, part = overlaps(idle.take(here), facts.kept)
+        some = part.length > 0
+        at, window, mine = low + of[some], window[some], part.take(some)
         known = {name: values[at] for name, values in found.items()}
-        first, same_stream, same_graph = (flag[at] for flag in flags)
         yield pa.RecordBatch.from_pydict(
             {
-                "gap": np.arange(low + 1, low + len(mine) + 1, dtype=np.int32),
-                "step": facts.kept.of[window[here]].astype(np.int32),
+                "gap": np.arange(count + 1, count + len(mine) + 1, dtype=np.int32),
+                "step": facts.kept.of[window].astype(np.int32),
                 **_cut(idle.take(at), mine, known),
                 "thread": nullable(known["thread"]),
-                "same_stream": same_stream,
-                "same_graph": same_graph,
-                "first_launch": first,
                 "next_kind": nullable(known["next_kind"]).cast(pa.uint8()),
                 "next_name_id": nullable(known["next_name_id"]),
                 "next_context": nullable(known["next_context"]),
                 "next_stream": nullable(known["next_stream"]),
-                "next_to_device": known["next_copy_kind"] == TO_DEVICE,
+                **{name: flag[at] for name, flag in flags.items()},
             }
         )
+        count += len(mine)
 
 
 def _idle(facts: Facts, ops: Ops) -> Idle:
     place = np.flatnonzero(ops.long)
-    start, end = ops.start[place], ops.end[place]
+    all_long = len(place) == len(ops)
+    start, end = (ops.start, ops.end) if all_long else (ops.start[place], ops.end[place])
     until = np.maximum.accumulate(end)
     ends = np.flatnonzero(start[1:] > until[:-1]) + 1
     begin, stop, following = until[ends - 1], start[ends], ends
@@ -159,17 +160,9 @@ def _best(place: dict[str, Ints], facts: Facts, idle: Idle, several: Ints, migra
     return best
 
 
-def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
+def _previous(work: Workspace, idle: Idle, chosen: Ints) -> dict[str, Flags]:
     """Return whether an op that ended as the stretch began is on the next op's stream, or graph."""
-    # Before a stretch nothing reaches further, so such an op ends at the running maximum.
-    last = np.flatnonzero(idle.op_end == idle.until)
-    ends = idle.op_end[last]
-    low = np.searchsorted(ends, idle.start, side="left")
-    count = np.searchsorted(ends, idle.start, side="right") - low
-    count[chosen < 0] = 0
-    of = np.repeat(np.arange(len(chosen)), count)
-    offset = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
-    before, after = idle.place[last[np.repeat(low, count) + offset]], idle.place[chosen[of]]
+    of, before, after = _ended(idle, chosen)
 
     def same(name: str) -> Flags:
         values = column(work, name)
@@ -181,13 +174,31 @@ def _previous(work: Workspace, idle: Idle, chosen: Ints) -> tuple[Flags, Flags]:
         found: Flags = (values[before] != NEVER) & (values[after] != NEVER)
         return found
 
-    flags = (np.zeros(len(chosen), bool), np.zeros(len(chosen), bool))
-    flags[0][of[same("context") & same("stream")]] = True
-    flags[1][of[known("graph_node") & known("correlation") & same("correlation")]] = True
-    return flags
+    stream, graph = np.zeros(len(chosen), bool), np.zeros(len(chosen), bool)
+    stream[of[same("context") & same("stream")]] = True
+    graph[of[known("graph_node") & known("correlation") & same("correlation")]] = True
+    return {"same_stream": stream, "same_graph": graph}
 
 
-def _likely_thread(work: Workspace, idle: Idle, launch: dict[str, Ints]) -> Ints:
+def _ended(idle: Idle, chosen: Ints) -> tuple[Ints, Ints, Ints]:
+    """Pair each stretch with the ops that ended as it began: the stretch, such an op, its next."""
+    # Before a stretch nothing reaches further, so such an op ends at the running maximum.
+    last = np.flatnonzero(idle.op_end == idle.until)
+    ends = idle.op_end[last]
+    found = [np.empty((3, 0), np.int64)]
+    for at in range(0, len(chosen), AT_ONCE):
+        here = at + np.flatnonzero(chosen[at : at + AT_ONCE] >= 0)
+        low = np.searchsorted(ends, idle.start[here], side="left")
+        count = np.searchsorted(ends, idle.start[here], side="right") - low
+        of = np.repeat(here, count)
+        offset = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+        before = idle.place[last[np.repeat(low, count) + offset]]
+        found.append(np.stack([of, before, idle.place[chosen[of]]]))
+    of, before, after = np.concatenate(found, axis=1)
+    return of, before, after
+
+
+def _likely_thread(work: Workspace, idle: Spans, launch: dict[str, Ints]) -> Ints:
     """Return the launching thread; without a recorded call the one that launched last before."""
     thread = launch["launch_thread"].copy()
     unknown = np.flatnonzero(launch["launch_start_ns"] == NEVER)

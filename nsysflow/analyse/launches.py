@@ -21,16 +21,16 @@ def make_launch_pace(work: Workspace, ops: Ops) -> None:
     step = work.kept("op_step")
     owned = step["owned"].to_numpy() & (column(work, "kind") == KINDS.index("kernel"))
     asked = np.flatnonzero(owned & (launch["launch_start_ns"] != NEVER))
-    alone = asked[launch["graph_node"][asked] == NEVER]
-    number = step["step"].fill_null(-1).to_numpy()
-    between = _between(
-        launch["launch_start_ns"][alone], launch["launch_thread"][alone], number[alone]
-    )
+    thread, at = launch["launch_thread"][asked], launch["launch_start_ns"][asked]
+    alone = launch["graph_node"][asked] == NEVER
+    number = step["step"].fill_null(-1).to_numpy()[asked]
+    del launch, step, owned
     medians = {
-        "interval_ns": _median(between),
-        "kernel_ns": _median((ops.end - ops.start)[alone]),
-        "depth": _median(_depth(launch["launch_start_ns"][asked], ops.end[asked])),
+        "kernel_ns": _median((ops.end[asked] - ops.start[asked])[alone]),
+        "depth": _median(_depth(at, ops.end[asked])),
     }
+    del asked
+    medians["interval_ns"] = _median(_between(at[alone], thread[alone], number[alone]))
     row = {name: pa.array([value], pa.float64()) for name, value in medians.items()}
     work.keep("launch_pace", pa.table(row))
 
@@ -38,7 +38,7 @@ def make_launch_pace(work: Workspace, ops: Ops) -> None:
 def _between(at: Ints, thread: Ints, step: Ints) -> Ints:
     """Return the times from launch to launch of a thread; between steps it does other things."""
     order = np.argsort(at, kind="stable")
-    group = codes(thread, step.astype(np.int64))[order]
+    group = codes(thread, step)[order]
     order = order[np.argsort(group, kind="stable")]
     group = np.sort(group, kind="stable")
     found: Ints = np.diff(at[order])[np.diff(group) == 0]

@@ -41,16 +41,39 @@ def keep_work(work: Workspace, facts: Facts, placed: Placed, parent: Ints) -> No
     is_single[some[single]] = True
     shares = is_single[also]
     work.keep("path_shared", _sums_of(facts, also, also_path, shares, len(parent)))
-    rows = [(also_path[~shares], also[~shares])]
-    path, op = placed.path[some[~single]], some[~single]
-    while len(path):
-        rows.append((path, op))
-        inner = parent[path] >= 0
-        path, op = parent[path[inner]], op[inner]
-    paths, every = (np.concatenate(part) for part in zip(*rows, strict=True))
-    union = by_group(paths, ops.start[every], ops.end[every])
+    mine = (placed.path[some[~single]], some[~single])
+    work.keep("path_union", unions(facts, mine, (also_path[~shares], also[~shares]), parent))
+
+
+def unions(
+    facts: Facts, mine: tuple[Ints, Ints], also: tuple[Ints, Ints], parent: Ints
+) -> pa.Table:
+    """Return the union of the ops at each place and below it, given (path, op) pairs.
+
+    Those of ``also`` count at their path alone. One depth at a time: an op is at one place of each,
+    so pairs never are more than ops.
+    """
+    depth = _depths(parent)
+    path, op = mine
+    union: dict[int, int] = {}
+    for level in range(int(depth.max(initial=-1)), -1, -1):
+        here, beside = depth[path] == level, depth[also[0]] == level
+        every = np.concatenate([op[here], also[1][beside]])
+        paths = np.concatenate([path[here], also[0][beside]])
+        union |= by_group(paths, facts.ops.start[every], facts.ops.end[every])
+        path = np.where(here, parent[path], path)
+        path, op = path[path >= 0], op[path >= 0]
     columns = [np.array(list(part), np.int64) for part in (union.keys(), union.values())]
-    work.keep("path_union", pa.table(columns, names=["path", "union_ns"]))
+    return pa.table(columns, names=["path", "union_ns"])
+
+
+def _depths(parent: Ints) -> Ints:
+    depth = np.zeros(len(parent), np.int64)
+    above = parent
+    while (above >= 0).any():
+        depth += above >= 0
+        above = np.where(above >= 0, parent[above], above)
+    return depth
 
 
 def sums(place: Ints, values: Ints, size: int) -> Ints:

@@ -83,7 +83,7 @@ def _phase(work: Workspace, found: Annotated, some: Ints) -> Ints:
     known = np.append(names, NEVER)[at] == name
     anchor = phases[np.where(known, at, len(names))]
     helpers = work.arrow("helper_thread")["thread"].to_numpy()
-    helping: Flags = np.isin(found.thread[some], helpers)
+    helping: Flags = np.isin(column(work, "launch_thread")[some], helpers)
     again = np.where(anchor == FORWARD, RECOMPUTE, BACKWARD)
     own = np.where(anchor == UNKNOWN, ranged, anchor)
     weak = (ranged == UNKNOWN) | (ranged == OTHER)

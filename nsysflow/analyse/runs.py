@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from nsysflow.analyse.coverage import Flags, Ints
-from nsysflow.analyse.ops import KINDS, Ops, codes, columns
+from nsysflow.analyse.ops import KINDS, Ops, codes, column, columns
 from nsysflow.analyse.workspace import Workspace
 
 NO_STEP = -1
@@ -29,6 +29,7 @@ def keep_runs(work: Workspace, ops: Ops) -> None:
     start, length = ops.start[some], (ops.end - ops.start)[some]
     order = _in_turn(where, start, length, name)
     where, name, length = where[order], name[order], length[order]
+    del some, start, order
     first, last = edges(fusible[name], [where])
     total = np.concatenate([[0], np.cumsum(length)])
     work.keep("kernel_run", _kinds(name[first], name[last], last - first + 1,
@@ -49,8 +50,8 @@ def _owned_kernels(work: Workspace, names: Ints) -> tuple[Ints, Ints]:
 def _places(work: Workspace, some: Ints) -> Ints:
     """Return equal numbers for kernels of one step on one stream."""
     step = work.kept("op_step", "step")["step"].fill_null(NO_STEP).to_numpy()[some]
-    where = columns(work, "context", "stream")
-    return codes(step.astype(np.int64), where["context"][some], where["stream"][some])
+    context, stream = column(work, "context")[some], column(work, "stream")[some]
+    return codes(step.astype(np.int64), context, stream)
 
 
 def _in_turn(where: Ints, start: Ints, length: Ints, name: Ints) -> Ints:

@@ -22,18 +22,44 @@ _name AS (
             ELSE value
         END AS name
     FROM string
+),
+
+_counted AS (
+    SELECT
+        name_id,
+        end_ns - start_ns AS dur_ns,
+        count(*) AS count
+    FROM owned_api
+    GROUP BY name_id, dur_ns
+),
+
+_named AS (
+    SELECT
+        coalesce(n.name, '(unnamed)') AS name,
+        c.dur_ns,
+        sum(c.count)::BIGINT AS count
+    FROM _counted AS c
+    LEFT JOIN _name AS n ON c.name_id = n.id
+    GROUP BY ALL
+),
+
+_upto AS (
+    SELECT
+        *,
+        sum(count) OVER (PARTITION BY name ORDER BY dur_ns)::BIGINT AS upto,
+        sum(count) OVER (PARTITION BY name)::BIGINT AS whole
+    FROM _named
 )
 
 SELECT
-    coalesce(n.name, '(unnamed)') AS name,
-    count(*) AS count,
-    sum(a.end_ns - a.start_ns)::BIGINT AS total_ns,
-    round_even(median(a.end_ns - a.start_ns), 0)::BIGINT AS median_ns,
-    min(a.end_ns - a.start_ns) AS min_ns,
-    max(a.end_ns - a.start_ns) AS max_ns,
+    name,
+    any_value(whole) AS count,
+    sum(dur_ns * count)::BIGINT AS total_ns,
+    middle_of(dur_ns, upto, whole) AS median_ns,
+    min(dur_ns) AS min_ns,
+    max(dur_ns) AS max_ns,
     count(*) OVER () AS total
-FROM owned_api AS a
-LEFT JOIN _name AS n ON a.name_id = n.id
-GROUP BY n.name
+FROM _upto
+GROUP BY name
 ORDER BY total_ns DESC, name
 LIMIT $most

@@ -17,28 +17,50 @@
 --   max_ns       BIGINT   longest
 --   total        BIGINT   how many names there are
 WITH
-_duration AS (
+_counted AS (
     SELECT
         name_id,
-        end_ns - start_ns AS dur_ns
+        end_ns - start_ns AS dur_ns,
+        count(*) AS count
     FROM owned_op
     WHERE kind = 'kernel'
+    GROUP BY name_id, dur_ns
 ),
 
-_name AS (
+_named AS (
     SELECT
         n.name,
         n.short_name,
         n.class,
         n.tensor_core,
-        count(*) AS count,
-        sum(d.dur_ns)::BIGINT AS work_ns,
-        round_even(median(d.dur_ns), 0)::BIGINT AS median_ns,
-        min(d.dur_ns) AS min_ns,
-        max(d.dur_ns) AS max_ns
-    FROM _duration AS d
-    LEFT JOIN kernel_name AS n ON d.name_id = n.name_id
-    GROUP BY n.name, n.short_name, n.class, n.tensor_core
+        c.dur_ns,
+        sum(c.count)::BIGINT AS count
+    FROM _counted AS c
+    LEFT JOIN kernel_name AS n ON c.name_id = n.name_id
+    GROUP BY ALL
+),
+
+_upto AS (
+    SELECT
+        *,
+        sum(count) OVER (PARTITION BY name, short_name, class, tensor_core ORDER BY dur_ns)::BIGINT AS upto,
+        sum(count) OVER (PARTITION BY name, short_name, class, tensor_core)::BIGINT AS whole
+    FROM _named
+),
+
+_name AS (
+    SELECT
+        name,
+        short_name,
+        class,
+        tensor_core,
+        any_value(whole) AS count,
+        sum(dur_ns * count)::BIGINT AS work_ns,
+        middle_of(dur_ns, upto, whole) AS median_ns,
+        min(dur_ns) AS min_ns,
+        max(dur_ns) AS max_ns
+    FROM _upto
+    GROUP BY name, short_name, class, tensor_core
 ),
 
 _ranked AS (

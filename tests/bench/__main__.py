@@ -79,7 +79,18 @@ def one_file(kernels: int, times: int, *, twice: bool) -> list[Line]:
         Line("resident, highest", f"{peak(cold) / GB:.2f} GB", "<= 2 GB"),
         Line("store / SQLite", f"{store / path.stat().st_size:.3f}", "<= 0.15"),
     ]
-    return lines + (double(kernels, peak(cold)) if twice else [])
+    return lines + one_lane(kernels) + (double(kernels, peak(cold)) if twice else [])
+
+
+def one_lane(kernels: int) -> list[Line]:
+    """Memory where one lane holds all of it: columns of so many ops are in memory at once."""
+    path = make_trace.export(kernels, processes=1, first_pid=3001)
+    with tempfile.TemporaryDirectory(dir=make_trace.folder()) as scratch:
+        cost = report(path, Path(scratch) / "out")
+    return [
+        Line("the same kernels in one lane", f"{cost.seconds:.1f} s", ""),
+        Line("  resident", f"{cost.resident_bytes / GB:.2f} GB", "<= 2 GB"),
+    ]
 
 
 def double(kernels: int, before: int) -> list[Line]:
