@@ -72,9 +72,16 @@ def analyse_lane(
     document["lane"]["label"] = lane.label
     document["masked"] = masker.count
     outdir.write_text(target, outdir.json_text(document))
-    note.parent.mkdir(exist_ok=True)
-    outdir.write_text(note, outdir.json_text({"key": key, "document": _digest(target)}))
+    if not _failed(document):
+        note.parent.mkdir(exist_ok=True)
+        outdir.write_text(note, outdir.json_text({"key": key, "document": _digest(target)}))
     return "made"
+
+
+def _failed(document: dict[str, Any]) -> bool:
+    """Whether a question failed, perhaps for want of memory: it is asked again next time."""
+    parts = [part for part in document.values() if isinstance(part, dict)]
+    return any(part.get("status") == "error" for part in parts)
 
 
 def lane_document(store: Path, lane: rank.Lane) -> Path:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import duckdb
 import pytest
 
 from nsysflow.analyse import document as documents
@@ -12,6 +14,7 @@ from nsysflow.analyses import ANALYSES
 from nsysflow.analyses.base import Analysis
 from nsysflow.findings import QUESTIONS
 from nsysflow.render import render_rank
+from tests.support.command import in_process
 from tests.support.engine import analysed
 from tests.support.random_trace import random_run
 from tests.support.schemas import check
@@ -57,6 +60,33 @@ def test_one_failed_section_leaves_the_others(
         page = render_rank(document)
         assert "ValueError: &lt;/script&gt;broken" in page
         assert "</script>broken" not in page
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [(ValueError("odd"), ""), (duckdb.OutOfMemoryException("full"), "; raise --memory-limit")],
+)
+def test_it_is_told_on_the_terminal_and_asked_again(
+    error: Exception, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raises(*_: Any) -> NoReturn:
+        raise error
+
+    random_run(SEED)[0].write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    command = ("report", tmp_path / "run", "-o", tmp_path / "out", "--jobs", 1)
+    with monkeypatch.context() as patched:
+        broken = tuple(replace(a, judge=raises) if a.name == "kernels" else a for a in ANALYSES)
+        patched.setattr(documents, "ANALYSES", broken)
+        ended = in_process(*command)
+        assert ended.code == 0
+        told = f"the section on kernels failed ({type(error).__name__}: {error}){hint}"
+        assert told in ended.out
+        assert told in in_process(*command).out
+    ended = in_process(*command)
+    assert ended.code == 0
+    assert "failed" not in ended.out
+    for path in (tmp_path / "out").glob("rank-*.json"):
+        assert json.loads(path.read_text("utf-8"))["kernels"]["status"] == "ok"
 
 
 @pytest.mark.parametrize("table", sorted({table for a in ANALYSES for table in a.tables}))

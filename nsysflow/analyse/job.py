@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nsysflow import __version__
 from nsysflow.analyse.agreement import disagreements
 from nsysflow.analyse.compose import compose
+from nsysflow.analyse.failed import failed
 from nsysflow.analyse.lane import lane_folder
 from nsysflow.analyse.stored import Stored
 from nsysflow.analyse.unfit import unfit
@@ -97,6 +98,7 @@ def _run(light: Sequence[Document], table: RankTable, made: Record, settings: Se
             *made.notes,
             *table.notes,
             *unfit(light, settings),
+            *failed(light),
             *([] if table.several_jobs else disagreements(light)),
         ],
         "ranks_expected": table.ranks_expected,
@@ -130,8 +132,8 @@ def _pass_on(files: Files, lane: Lane) -> Document:
     return _lighter(document)
 
 
-def _lighter(document: Document) -> Document:
-    return {name: document[name] for name in _LIGHT}
+def _lighter(document: Stored) -> Document:
+    return {name: document[name] for name in _LIGHT} | {"failed": document.failed()}
 
 
 def _across(

@@ -15,6 +15,7 @@ from nsysflow.outdir import json_text
 # In the one form of documents a section begins on a line that is indented by one.
 _BETWEEN = re.compile(r',\n(?= ")')
 _NAME = re.compile(r' "([^"]*)": ')
+_FAILED = '\n  "status": "error"'
 
 
 class Stored(dict[str, Any]):
@@ -41,6 +42,11 @@ class Stored(dict[str, Any]):
         value = json.loads(f"{{{self._text[name]}}}")[name]
         super().__setitem__(name, value)
         return value
+
+    def failed(self) -> dict[str, str]:
+        """Return why by section, of those whose question failed; the others are not parsed."""
+        names = [name for name, text in self._text.items() if _FAILED in text]
+        return {name: self[name]["reason"] for name in sorted(names)}
 
     def replace(self, *names: str) -> None:
         """Write sections as they are now."""
