@@ -14,6 +14,8 @@ from nsysflow.analyse.workspace import Workspace
 # Times may be negative: no small number can stand for a missing one.
 NEVER = np.iinfo(np.int64).min
 KINDS = ("kernel", "memcpy", "memset", "graph")
+_OFTEN = frozenset({"context", "kind", "launch_start_ns", "launch_thread", "stream"})
+_SHORT_LANE = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -56,9 +58,16 @@ class Ops:
 def columns(work: Workspace, *names: str) -> dict[str, Ints]:
     """Return columns of ``op_column`` as arrays, one place per op; what is missing is ``NEVER``.
 
-    They are read anew each time: all of them at once would be a large part of the memory.
+    What is asked for often is kept while the lane is short; all columns of a long one at once would
+    be a large part of the memory.
     """
-    return arrays(work.columns("op_column", *names))
+    kept = work.op_columns
+    wanted = [name for name in names if name not in kept]
+    found = arrays(work.columns("op_column", *wanted)) if wanted else {}
+    for name, values in found.items():
+        if name in _OFTEN and len(values) <= _SHORT_LANE:
+            kept[name] = values
+    return {name: found[name] if name in found else kept[name] for name in names}
 
 
 def column(work: Workspace, name: str) -> Ints:

@@ -28,6 +28,8 @@ class Workspace:
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Work on ``connection``, which already has the store's views."""
         self._connection = connection
+        # Columns of the lane's ops that are read again and again, see ``nsysflow.analyse.ops``.
+        self.op_columns: dict[str, Any] = {}
 
     def view(self, stem: str, **params: object) -> None:
         """Define stage ``stem`` as a view: cheap, and computed wherever it is read."""

@@ -23,6 +23,8 @@ from nsysflow.settings import Limits
 _FORMAT = (
     "FORMAT parquet, PARQUET_VERSION v2, COMPRESSION zstd, COMPRESSION_LEVEL 1,"
     " ROW_GROUP_SIZE 122880"
+    # Columns of more values than this gain nothing by a dictionary, and the attempt costs time.
+    ", DICTIONARY_SIZE_LIMIT 4096"
 )
 _STORE = f"({_FORMAT})"
 # Below this a lane reads the rows of all processes in no time.
@@ -30,7 +32,10 @@ _ROWS_WORTH_FILES = 1_000_000
 # What is left of an attempt that the input cut short is removed.
 _APART = f"({_FORMAT}, PARTITION_BY (part), OVERWRITE)"
 # Read once, soon, on this disk: speed before size.
-_SCRATCH = "(FORMAT parquet, COMPRESSION lz4_raw, ROW_GROUP_SIZE 122880)"
+_SCRATCH = (
+    "(FORMAT parquet, PARQUET_VERSION v2, COMPRESSION snappy, ROW_GROUP_SIZE 122880"
+    ", DICTIONARY_SIZE_LIMIT 256)"
+)
 _SCRATCH_NAME = "nsysflow-scratch"
 
 
