@@ -9,7 +9,7 @@ from pathlib import Path
 
 def file_name(table: str, number: int | None = None) -> str:
     """Return the name of a table's file, of one of several files where they are numbered."""
-    return f"{table}.parquet" if number is None else f"{table}.{number}.parquet"
+    return f"{table}.parquet" if number is None else f"{table}.{number:03}.parquet"
 
 
 def table_of(path: Path) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from nsysflow.convert.in_order import save_by_time
 from nsysflow.convert.kernel_names import create_kernel_name
 from nsysflow.convert.requests import (
     API,
@@ -49,8 +50,10 @@ def host(work: Work) -> None:
     _save_calls(work, "api", "_raw_api", API)
     _save_calls(work, "os_call", "_raw_os_call", OS_CALL)
     work.create("text", "_text")
-    with Texts(work.scratch, NVTX_EVENT.schema()) as texts:
-        written, read = work.save("nvtx", {"_raw_nvtx": replace(NVTX_EVENT, through=texts)})
+    registered = work.connection.sql("SELECT id, name_id, framework FROM _text").to_arrow_table()
+    with Texts(work.scratch, NVTX_EVENT.schema(), registered) as texts:
+        passing = replace(NVTX_EVENT, through=texts)
+        written, read = save_by_time(work, "nvtx", {"_raw_nvtx": passing})
     work.see_stored("_nvtx", "nvtx")
     work.dropped["open_ranges"] = work.count("_nvtx", "open")
     if written != read:

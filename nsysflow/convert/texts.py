@@ -6,6 +6,7 @@ import threading
 from pathlib import Path
 from types import TracebackType
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -26,14 +27,21 @@ _TEXT = pa.schema([("value", pa.string())])
 class Texts:
     """Replaces ``text`` by ``plain`` and ``framework``, and keeps rows that are no ranges apart.
 
-    Called from several threads. What it collects lies in two scratch files.
+    ``text_id`` becomes the id of the text that counts, and ``reader`` tells who read a batch: the
+    rows of one reader come in the order of the file. Called from several threads. What it collects
+    lies in two scratch files.
     """
 
-    def __init__(self, scratch: Path, columns: pa.Schema) -> None:
-        """``columns`` are those of the batches that will come."""
+    def __init__(self, scratch: Path, columns: pa.Schema, registered: pa.Table) -> None:
+        """``columns`` are those of the batches that will come.
+
+        ``registered``: id, name_id, framework of texts of StringIds that are not their own name.
+        """
         self.spoken = scratch / "spoken.parquet"
         self.other = scratch / "nvtx_other.parquet"
+        self._registered = _Registered(registered)
         self._lock = threading.Lock()
+        self._readers: dict[int, int] = {}
         self._written: set[str] = set()
         self._waiting: list[str] = []
         self._spoken = pq.ParquetWriter(self.spoken, _TEXT, compression="lz4")
@@ -59,7 +67,8 @@ class Texts:
         """Return the columns of what comes out."""
         kept = [column for column in columns if column.name != "text"]
         plain = pa.field("plain", pa.dictionary(pa.int32(), pa.string()))
-        return pa.schema([*kept, plain, pa.field("framework", pa.bool_())])
+        told = pa.field("framework", pa.bool_())
+        return pa.schema([*kept, plain, told, pa.field("reader", pa.int32())])
 
     def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return the ranges and marks of a batch."""
@@ -69,10 +78,17 @@ class Texts:
             with self._lock:
                 self._other.write_batch(batch.filter(pc.invert(is_range)))
             batch, kinds = batch.filter(is_range), kinds.filter(is_range)
-        plain, framework = self._spoken_of(batch.column("text"))
+        plain, carried = self._spoken_of(batch.column("text"))
+        text_id, named = self._registered.names(batch.column("text_id"))
         columns = {name: batch.column(name) for name in batch.schema.names if name != "text"}
-        columns |= {"event_type": kinds, "plain": plain, "framework": framework}
+        columns |= {"event_type": kinds, "text_id": text_id, "plain": plain}
+        columns["framework"] = pc.coalesce(carried, named)
+        columns["reader"] = pa.array(np.full(len(batch), self._reader(), np.int32))
         return pa.RecordBatch.from_arrays(list(columns.values()), schema=self.schema(batch.schema))
+
+    def _reader(self) -> int:
+        with self._lock:
+            return self._readers.setdefault(threading.get_ident(), len(self._readers))
 
     def _spoken_of(self, text: pa.Array) -> tuple[pa.DictionaryArray, pa.Array]:
         if text.null_count == len(text):
@@ -104,3 +120,25 @@ class Texts:
         if self._waiting:
             self._spoken.write_table(pa.table({"value": self._waiting}, schema=_TEXT))
             self._waiting = []
+
+
+class _Registered:
+    """What texts of StringIds stand for, where that is not themselves."""
+
+    def __init__(self, registered: pa.Table) -> None:
+        ids = registered["id"].to_numpy()
+        order = np.argsort(ids)
+        self._ids = ids[order]
+        self._name_ids = registered["name_id"].to_numpy()[order]
+        self._framework = registered["framework"].to_numpy()[order]
+
+    def names(self, text_id: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Return the name ids and whether a framework wrote them, NULL where nothing is told."""
+        if not len(self._ids) or text_id.null_count == len(text_id):
+            return text_id, pa.nulls(len(text_id), pa.bool_())
+        ids = text_id.fill_null(0).to_numpy()
+        at = np.minimum(np.searchsorted(self._ids, ids), len(self._ids) - 1)
+        other = (self._ids[at] != ids) | text_id.is_null().to_numpy(zero_copy_only=False)
+        name_ids = pa.array(np.where(other, ids, self._name_ids[at]))
+        name_ids = pc.if_else(text_id.is_valid(), name_ids, None)
+        return name_ids, pa.array(self._framework[at], mask=other)

@@ -6,11 +6,13 @@ import contextlib
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
+import pyarrow as pa
 
 from nsysflow import sqlfile
 from nsysflow.errors import InputError
@@ -28,7 +30,7 @@ _FORMAT = (
 )
 _STORE = f"({_FORMAT})"
 # Below this a lane reads the rows of all processes in no time.
-_ROWS_WORTH_FILES = 1_000_000
+ROWS_WORTH_FILES = 1_000_000
 # What is left of an attempt that the input cut short is removed.
 _APART = f"({_FORMAT}, PARTITION_BY (part), OVERWRITE)"
 # Read once, soon, on this disk: speed before size.
@@ -37,6 +39,7 @@ _SCRATCH = (
     ", DICTIONARY_SIZE_LIMIT 256)"
 )
 _SCRATCH_NAME = "nsysflow-scratch"
+_Taken = TypeVar("_Taken")
 
 
 @dataclass
@@ -93,11 +96,59 @@ class Work:
 
         Returns the rows written and the rows read from the views.
         """
-        path = self.store / file_name(stem)
-        statement = f"COPY ({_select(stem)}) TO {_literal(path)} {_STORE}"
-        written, read = self._run(stem, statement, views)
-        self._check(stem, written)
+        written, read = self._write(stem, _select(stem), stem, views)
+        self.check(stem, written)
         return written, read
+
+    def save_sorted(self, stem: str, views: Mapping[str, Request]) -> tuple[int, int]:
+        """Write a table as ``save`` does, in the order of ``<stem>_sorted``."""
+        select = _sorted(f"{stem}_sorted", _select(stem))
+        written, read = self._write(stem, select, stem, views)
+        self.check(stem, written)
+        return written, read
+
+    def sort_files(self, stem: str, files: Sequence[Path], name: str) -> None:
+        """Write some files of a table as one, ``name``, in the order of ``<stem>_sorted``."""
+        select = _sorted(f"{stem}_sorted", f"FROM {source(files)}")
+        self.connection.execute(f"COPY ({select}) TO {_literal(self.store / name)} {_STORE}")
+
+    def stream(
+        self,
+        stem: str,
+        views: Mapping[str, Request],
+        take: Callable[[pa.RecordBatchReader], _Taken],
+    ) -> tuple[_Taken, int]:
+        """Hand what ``<stem>`` selects to ``take``, in the order in which it is read.
+
+        ``take`` is called again if the input must be read again. Returns what it returned, and the
+        rows read from the views.
+        """
+        parameters = self._parameters(stem)
+
+        def taken() -> _Taken:
+            rows = self.connection.sql(_select(stem), params=parameters)
+            return take(pa.RecordBatchReader.from_stream(rows))
+
+        with self._as_it_comes():
+            found, seen = self.raw.over(self.connection, views, taken)
+        return found, sum(view.rows for view in seen.values())
+
+    @contextlib.contextmanager
+    def _as_it_comes(self) -> Iterator[None]:
+        """Keep rows in the order in which they come: the engine does so in one thread."""
+        threads = self.connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
+        self.connection.execute("SET threads = 1; SET preserve_insertion_order = true")
+        try:
+            yield
+        finally:
+            self.connection.execute("RESET preserve_insertion_order")
+            self.connection.execute(f"SET threads = {int(threads)}")
+
+    def _write(
+        self, stem: str, select: str, name: str, views: Mapping[str, Request] | None
+    ) -> tuple[int, int]:
+        path = self.store / file_name(name)
+        return self._run(stem, f"COPY ({select}) TO {_literal(path)} {_STORE}", views)
 
     def save_apart(self, stem: str, views: Mapping[str, Request]) -> tuple[int, int]:
         """Write a table as ``save`` does; if it is large, in a file for each value of ``part``.
@@ -109,12 +160,12 @@ class Work:
         statement = f"COPY ({_select(stem)}) TO {_literal(folder)} {_APART}"
         written, read = self._run(stem, statement, views)
         made = sorted(folder.rglob("*.parquet"))
-        if len(made) > 1 and written >= _ROWS_WORTH_FILES:
+        if len(made) > 1 and written >= ROWS_WORTH_FILES:
             for number, path in enumerate(made):
                 shutil.move(path, self.store / file_name(stem, number))
         else:
             self._put_together(stem, made, views)
-        self._check(stem, written)
+        self.check(stem, written)
         return written, read
 
     def _put_together(self, stem: str, parts: list[Path], views: Mapping[str, Request]) -> None:
@@ -135,7 +186,7 @@ class Work:
         written = self.connection.execute(
             f"COPY (FROM {name} ORDER BY ALL) TO {_literal(path)} {_STORE}"
         ).fetchall()
-        self._check(name, int(written[0][0]))
+        self.check(name, int(written[0][0]))
 
     def view(self, name: str, stem: str) -> None:
         """Make ``name`` a view of what ``<stem>`` selects."""
@@ -162,12 +213,20 @@ class Work:
     def _run(
         self, stem: str, statement: str, views: Mapping[str, Request] | None
     ) -> tuple[int, int]:
-        known = sqlfile.load("convert", stem).param_names
-        parameters = {"limit_ns": self.limit_ns} if "limit_ns" in known else {}
+        parameters = self._parameters(stem)
         written, seen = self.raw.run(self.connection, statement, views or {}, parameters)
         return written, sum(view.rows for view in seen.values())
 
-    def _check(self, name: str, written: int) -> None:
+    def _parameters(self, stem: str) -> dict[str, int | None]:
+        known = sqlfile.load("convert", stem).param_names
+        return {"limit_ns": self.limit_ns} if "limit_ns" in known else {}
+
+    def check(self, name: str, written: int) -> None:
+        """Read back the rows of a table of the store.
+
+        Raises:
+            InputError: there are not as many as were written.
+        """
         self.see_stored("_written", name)
         found = self.count("_written", "true")
         if found != written:
@@ -214,6 +273,10 @@ def scratch_folder(limits: Limits, beside: Path) -> Iterator[Path]:
 
 def _select(stem: str) -> str:
     return sqlfile.load("convert", stem).text.rstrip().rstrip(";")
+
+
+def _sorted(stem: str, unsorted: str) -> str:
+    return f"WITH _unsorted AS ({unsorted}) FROM ({_select(stem)})"
 
 
 def _literal(path: Path) -> str:

@@ -6,9 +6,9 @@ import contextlib
 import threading
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from nsysflow.read.text import readable
 if TYPE_CHECKING:
     import duckdb
 
+_Made = TypeVar("_Made")
 Kind = Literal["BIGINT", "VARCHAR", "BLOB"]
 ARROW = {"BIGINT": pa.int64(), "VARCHAR": pa.string(), "BLOB": pa.binary()}
 
@@ -169,6 +170,10 @@ class RawTrace(ABC):
     def count(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is absent."""
 
+    def by_time(self, table: str, least: int) -> bool:  # noqa: ARG002 - forms that cannot tell
+        """Return whether a table of ``least`` rows or more seems to lie in the order of starts."""
+        return False
+
     @abstractmethod
     def _open(
         self,
@@ -189,7 +194,24 @@ class RawTrace(ABC):
     ) -> tuple[int, dict[str, View]]:
         """Run a statement over ``views`` of raw tables; it must be one that can be repeated.
 
-        A view may be read once only. Returns what DuckDB says it did (rows written) and the views.
+        Returns what DuckDB says it did (rows written) and the views.
+        """
+
+        def run() -> int:
+            done = connection.execute(statement, dict(parameters or {})).fetchall()
+            return int(done[0][0]) if done else 0
+
+        return self.over(connection, views, run)
+
+    def over(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        views: Mapping[str, Request],
+        act: Callable[[], _Made],
+    ) -> tuple[_Made, dict[str, View]]:
+        """Do something while ``views`` of raw tables stand; it must be repeatable.
+
+        A view may be read once only. Returns what ``act`` returned, and the views.
         """
         while True:
             seen = {name: View() for name in views}
@@ -198,8 +220,7 @@ class RawTrace(ABC):
                 with contextlib.ExitStack() as stack:
                     for name, request in views.items():
                         stack.enter_context(self._view(connection, name, request, seen[name]))
-                    done = connection.execute(statement, dict(parameters or {})).fetchall()
-                return int(done[0][0]) if done else 0, seen
+                    return act(), seen
             except Exception as error:
                 failed = [view.failure for view in seen.values() if view.failure]
                 again = {views[name].table for name, view in seen.items() if view.trouble}

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 _NUMBER_ROWS, _TEXT_ROWS = 65_536, 16_384
 # Below this a second reader costs more than it saves.
 _ROWS_WORTH_A_THREAD = 250_000
+# Rows looked at to tell whether a table lies in the order of time.
+_SAMPLES = 500
 # A crafted schema can make even a small question endless.
 _MOST_STEPS = 50_000_000
 # A virtual table has no root page: reading one would run code of the file's choosing.
@@ -78,6 +80,28 @@ class SqliteTrace(RawTrace):
         if not self.has(table):
             return 0
         return self._number(f"SELECT count(*) FROM main.{_quoted(table)}") or 0
+
+    def by_time(self, table: str, least: int) -> bool:
+        """Return whether a table of ``least`` rows or more seems to lie in the order of starts.
+
+        A few rows tell.
+        """
+        rowid = self._rowid(table)
+        span = self._span(table, rowid) if rowid and self.has(table, "start") else None
+        if span is None or span[1] - span[0] + 1 < least:
+            return False
+        rows = (
+            f"SELECT start FROM main.{_quoted(table)} WHERE {rowid} >= ? ORDER BY {rowid} LIMIT 1"
+        )
+        step = max(1, (span[1] - span[0]) // _SAMPLES)
+        try:
+            with self._catalogue() as catalogue:
+                cells = [catalogue.execute(rows, (at,)) for at in range(span[0], span[1] + 1, step)]
+                starts = [row[0] for cell in cells for row in cell]
+        except sqlite3.Error as error:
+            raise unreadable(self.file, error) from error
+        known = [start for start in starts if isinstance(start, int)]
+        return all(earlier <= later for earlier, later in pairwise(known))
 
     @contextlib.contextmanager
     def _open(
@@ -139,7 +163,7 @@ class SqliteTrace(RawTrace):
 
     def _parts(self, table: str) -> list[str]:
         """Return conditions that cut the table in parts of about equal size."""
-        rowid = next((n for n in ("rowid", "_rowid_", "oid") if not self.has(table, n)), None)
+        rowid = self._rowid(table)
         span = self._span(table, rowid) if rowid and self._threads > 1 else None
         if span is None or span[1] - span[0] < self._threads * _ROWS_WORTH_A_THREAD:
             return [""]
@@ -147,6 +171,9 @@ class SqliteTrace(RawTrace):
         cuts = [first + (last - first) * n // self._threads for n in range(1, self._threads)]
         middle = [f"{rowid} > {a} AND {rowid} <= {b}" for a, b in pairwise(cuts)]
         return [f"{rowid} <= {cuts[0]}", *middle, f"{rowid} > {cuts[-1]}"]
+
+    def _rowid(self, table: str) -> str | None:
+        return next((n for n in ("rowid", "_rowid_", "oid") if not self.has(table, n)), None)
 
     def _span(self, table: str, rowid: str) -> tuple[int, int] | None:
         quoted = f"main.{_quoted(table)}"

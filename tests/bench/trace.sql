@@ -89,6 +89,8 @@ SELECT
     1, (l.scatter % 200) + 16, (l.scatter % 512) + 1, 1, 1, 128, 1, 1, 0, (l.scatter % 64) * 1024, 0, 0, l.i, NULL, '[]'
 FROM launch AS l, process AS p;
 
+-- At the end of each step the item copy, 4 bytes, and a wait for everything queued. nsys writes
+-- rows in the order of their starts.
 INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, "end", eventClass, globalTid, correlationId, nameId, returnValue)
 SELECT
     l.host_ns + c.k * 2200,
@@ -98,15 +100,14 @@ SELECT
     l.i * 3 + c.k,
     CASE c.k WHEN 1 THEN 201 WHEN 0 THEN 202 ELSE 203 END,
     0
-FROM launch AS l, process AS p, (SELECT 0 AS k UNION ALL SELECT 1 UNION ALL SELECT 2) AS c;
-
--- The item copy at the end of each step: 4 bytes, and a wait for everything queued.
-INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME(start, "end", eventClass, globalTid, correlationId, nameId, returnValue)
+FROM launch AS l, process AS p, (SELECT 0 AS k UNION ALL SELECT 1 UNION ALL SELECT 2) AS c
+UNION ALL
 SELECT l.host_ns + 8000, l.host_ns + 14000, 0, p.global_pid | p.pid, 2000000000 + l.step, 204, 0
 FROM launch AS l, process AS p WHERE l.place = 12499
 UNION ALL
 SELECT l.host_ns + 14500, l.host_ns + 90000, 0, p.global_pid | p.pid, 2100000000 + l.step, 205, 0
-FROM launch AS l, process AS p WHERE l.place = 12499;
+FROM launch AS l, process AS p WHERE l.place = 12499
+ORDER BY 1;
 INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY(
     start, "end", deviceId, contextId, streamId, correlationId, globalPid, bytes, copyKind, srcKind, dstKind
 )
@@ -121,29 +122,31 @@ INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION(
 SELECT l.host_ns + 15000, l.host_ns + 89500, 0, 1, 7, 2100000000 + l.step, p.global_pid, 3, 4294967295
 FROM launch AS l, process AS p WHERE l.place = 12499;
 
--- Two nested framework ranges a kernel, each with a text of its own, as emit_nvtx writes them.
-INSERT INTO NVTX_EVENTS(start, "end", eventType, text, globalTid, domainId)
+-- Two nested framework ranges a kernel, each with a text of its own, as emit_nvtx writes them; a
+-- module range around every fifty, forward or backward around those, and the step.
+INSERT INTO NVTX_EVENTS(start, "end", eventType, text, textId, globalTid, domainId)
 SELECT
     l.host_ns - 600 + c.k * 200,
     l.host_ns + 7000 - c.k * 300,
     59,
     CASE c.k WHEN 0 THEN 'aten::linear, seq = ' || l.i || ', op_id = ' ELSE 'aten::op' || (l.i % 40) || ', op_id = ' END
     || (l.i * 2 + c.k),
+    NULL,
     p.global_pid | (p.pid + CASE WHEN l.place >= 6250 THEN 500 ELSE 0 END),
     0
-FROM launch AS l, process AS p, (SELECT 0 AS k UNION ALL SELECT 1) AS c;
--- A module range around every fifty, forward or backward around those, and the step.
-INSERT INTO NVTX_EVENTS(start, "end", eventType, textId, globalTid, domainId)
+FROM launch AS l, process AS p, (SELECT 0 AS k UNION ALL SELECT 1) AS c
+UNION ALL
 SELECT
-    l.host_ns - 650, l.host_ns + 50 * 8000 - 750, 59, 300 + l.place / 50,
+    l.host_ns - 650, l.host_ns + 50 * 8000 - 750, 59, NULL, 300 + l.place / 50,
     p.global_pid | (p.pid + CASE WHEN l.place >= 6250 THEN 500 ELSE 0 END), 0
-FROM launch AS l, process AS p WHERE l.i % 50 = 0;
-INSERT INTO NVTX_EVENTS(start, "end", eventType, text, globalTid, domainId)
+FROM launch AS l, process AS p WHERE l.i % 50 = 0
+UNION ALL
 SELECT
-    l.host_ns - 700, l.host_ns + 6250 * 8000 - 710, 59, CASE WHEN l.place = 0 THEN 'forward' ELSE 'backward' END,
+    l.host_ns - 700, l.host_ns + 6250 * 8000 - 710, 59, CASE WHEN l.place = 0 THEN 'forward' ELSE 'backward' END, NULL,
     p.global_pid | p.pid, 0
-FROM launch AS l, process AS p WHERE l.i % 6250 = 0;
-INSERT INTO NVTX_EVENTS(start, "end", eventType, text, globalTid, domainId)
+FROM launch AS l, process AS p WHERE l.i % 6250 = 0
+UNION ALL
 SELECT
-    l.host_ns - 720, l.host_ns + 12500 * 8000 + 400000 - 730, 59, 'step ' || l.step, p.global_pid | p.pid, 0
-FROM launch AS l, process AS p WHERE l.place = 0;
+    l.host_ns - 720, l.host_ns + 12500 * 8000 + 400000 - 730, 59, 'step ' || l.step, NULL, p.global_pid | p.pid, 0
+FROM launch AS l, process AS p WHERE l.place = 0
+ORDER BY 1;
