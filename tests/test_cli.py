@@ -96,6 +96,8 @@ def test_help_of_commands_is_as_agreed(
         (["analyses", "no_such"], "no_such"),
         (["report", ".", "--config", "none.toml"], "none.toml"),
         (["report", ".", "--from", "2", "--to", "1"], "window"),
+        (["report", ".", "--nsys", "no-such-nsys"], "--nsys no-such-nsys"),
+        (["convert", ".", "--nsys", "."], "no program that can be run"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_2(
