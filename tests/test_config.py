@@ -198,6 +198,12 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
     assert settings.gpu == {"peak_tflops": 9.5 if wrapped else 989}
 
 
+def test_a_model_file_whose_table_is_a_value(tmp_path: Path) -> None:
+    named = tmp_path / "model.toml"
+    named.write_text("model = 3\n", encoding="utf-8")
+    assert fails(tmp_path, model=named).startswith("model.toml: model is 3, not a table; write")
+
+
 @pytest.mark.parametrize(
     ("toml", "words"),
     [
@@ -217,7 +223,13 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
         ('[model]\nrecompute = "some"', ("[model] recompute", "'some'", "selective")),
         ("[model]\nrecompute = {layer = 8}", ("[model] recompute", "'layer'", "layers")),
         ("[model]\nrecompute = 8", ("[model] recompute", "8", "selective")),
-        ("model = 3", ("model", "a table")),
+        ("model = 3", ("nsysflow.toml: model is 3, not a table; write [model] and", "params = ")),
+        ("job = 3", ("nsysflow.toml: job is 3, not a table; write [job] and", "tp = 8", "is jobs")),
+        ("gpu = [1]", ("gpu is [1], not a table; write [gpu]", "peak_tflops = 989")),
+        ('kernels = "x"', ("kernels is 'x', not a table; write [kernels]", 'gemm = "')),
+        ("[[patterns]]", ("patterns is [{}], not a table; write [patterns]", 'checkpoint = "')),
+        ("ranks = true", ("ranks is True, not a table; write [ranks]", 'regex = "')),
+        ("steps = 5", ("steps is 5, not a table; write [steps]", 'range = "')),
         ("[gpu]\npeak = 1", ("[gpu]", "'peak'", "peak_tflops")),
         ("[gpu]\npeak_tflops = 989e12", ("[gpu] peak_tflops", "TFLOP/s")),
         ("[job]\neval_every = -1", ("[job] eval_every", "at least 0")),
