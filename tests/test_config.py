@@ -198,6 +198,18 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
     assert settings.gpu == {"peak_tflops": 9.5 if wrapped else 989}
 
 
+def test_what_a_model_file_replaces_is_not_read(tmp_path: Path) -> None:
+    named = tmp_path / "model.toml"
+    named.write_text(MODEL.partition("[gpu]")[0], encoding="utf-8")
+    wrong = '[model]\ndtpye = "bf16"\n'
+    settings, _ = load(tmp_path, wrong + "[job]\ntp = 2", model=named)
+    assert (settings.model or {})["dtype"] == "bf16"
+    assert settings.job == {"tp": 2}
+    assert "dtpye" in fails(tmp_path, wrong)
+    assert "peak" in fails(tmp_path, f"{wrong}[gpu]\npeak = 1", model=named)
+    assert "modle" in fails(tmp_path, "[modle]\n", model=named)
+
+
 def test_a_model_file_whose_table_is_a_value(tmp_path: Path) -> None:
     named = tmp_path / "model.toml"
     named.write_text("model = 3\n", encoding="utf-8")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,8 @@ _MOST_STEPS = 1_000
 # How the run is worked on; what of it is left out of Settings cannot change a result.
 _WORK = ("jobs", "memory_limit", "scheduler", "scheduler_file", "nsys")
 
+# The tables that a model file may hold.
+_OF_THE_MODEL = frozenset({"model", "gpu", "job"})
 # A line of each table, for whoever wrote a value where the table belongs.
 _LINES = {
     "model": "params = 7e9",
@@ -44,8 +46,9 @@ def load_settings(root: Path, given: Mapping[str, Any]) -> tuple[Settings, Value
     Raises UsageError for anything that is not understood.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    values = _file(root, given.pop("config", None))
+    named = given.pop("config", None)
     asked = _command_line(given)
+    values = _file(root, named, replaced=_OF_THE_MODEL & asked.keys())
     if "scheduler" in asked or "scheduler_file" in asked:
         values = {key: value for key, value in values.items() if not key.startswith("scheduler")}
     values |= asked
@@ -54,14 +57,16 @@ def load_settings(root: Path, given: Mapping[str, Any]) -> tuple[Settings, Value
     return Settings(**values), rest
 
 
-def _file(root: Path, named: Path | None) -> Values:
+def _file(root: Path, named: Path | None, replaced: Collection[str]) -> Values:
+    """Return what the file says, but for the tables that a model file replaces."""
     path = root / FILE_NAME if named is None else Path(named)
     if named is None and not path.exists():
         return {}
     document = _toml(path)
     checks.known_keys(document, _READERS, path.name)
     values: Values = {}
-    for key, value in document.items():
+    read = {key: value for key, value in document.items() if key not in replaced}
+    for key, value in read.items():
         where = _place(path, key, value)
         found = _READERS[key](value, where, path.absolute().parent)
         twice = sorted(values.keys() & found.keys())
@@ -104,7 +109,7 @@ def _model_file(value: Any, _where: str, _folder: Path) -> Values:  # noqa: ANN4
     document = _toml(path)
     if "model" not in document:
         return {"model": model_table(document, path.name)}
-    checks.known_keys(document, ("model", "gpu", "job"), path.name)
+    checks.known_keys(document, _OF_THE_MODEL, path.name)
     values: Values = {}
     for key, part in document.items():
         values |= _READERS[key](part, _place(path, key, part), path.parent)
