@@ -19,10 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     _open_what_is_closed()
     given = list(sys.argv[1:] if arguments is None else arguments)
     # The two that are asked most often must not wait for the rest to be imported.
-    quick = {"--help": front.HELP, "-h": front.HELP}
-    if len(given) == 1 and (given[0] in quick or given[0] == "--version"):
-        text = quick.get(given[0]) or front.versions()
-        sys.exit(_print(text))
+    quick = {"--help": lambda: front.HELP, "-h": lambda: front.HELP, "--version": front.versions}
+    if len(given) == 1 and given[0] in quick and _printed(quick[given[0]]()):
+        sys.exit(0)
     from nsysflow.console import Console  # noqa: PLC0415
 
     _interrupt_on_terminate()
@@ -96,12 +95,11 @@ def _trace() -> str:
     return format_exc()
 
 
-def _print(text: str) -> int:
-    import os  # noqa: PLC0415
-
+def _printed(text: str) -> bool:
+    """Print and return True; where that fails the usual way prints it again, and can say why."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return 0
+    except OSError:
+        return False
+    return True

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
+from nsysflow.errors import DiskError
+
 _BOLD, _RED, _RESET = "\x1b[1m", "\x1b[31m", "\x1b[0m"
 
 
@@ -103,14 +105,22 @@ class Console:
 
 
 def write(text: str) -> bool:
-    """Write to stdout; return whether its reader is still there (``| head`` leaves)."""
+    """Write to stdout; return whether its reader is still there (``| head`` leaves).
+
+    Raises:
+        DiskError: it cannot be written for another reason.
+    """
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
-    except BrokenPipeError:
-        # The interpreter flushes stdout again when it ends, and would complain then.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
+    except OSError as error:
+        _give_up(sys.stdout)
+        if isinstance(error, BrokenPipeError):
+            return False
+        raise DiskError(
+            f"standard output cannot be written: {(error.strerror or str(error)).lower()}",
+            hint="send it elsewhere",
+        ) from error
     return True
 
 
@@ -118,8 +128,14 @@ def _err(line: str) -> None:
     try:
         sys.stderr.write(line + "\n")
         sys.stderr.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+    except OSError:
+        # Nowhere is left to say so; the log has the line.
+        _give_up(sys.stderr)
+
+
+def _give_up(stream: TextIO) -> None:
+    # The interpreter flushes its streams again when it ends, and would complain then.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 class Progress:

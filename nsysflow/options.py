@@ -61,8 +61,24 @@ def _set(context: click.Context, parameter: click.Parameter, value: Any) -> None
         setattr(console_of(context), parameter.name, value)
 
 
+def _help(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    # Not click's own: it prints past the console, which knows of streams that cannot be written.
+    if value:
+        console_of(context).out(context.get_help())
+        context.exit()
+
+
 def everywhere(command: Command) -> Command:
     """Add the switches every command has."""
+    command = click.option(
+        "-h",
+        "--help",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_help,
+        help="Show this message and exit.",
+    )(command)
     for name, text in reversed(
         (
             ("--quiet", "Print results and failures only."),

@@ -22,6 +22,8 @@ from nsysflow.console import aligned, plain
 _LOOK_AHEAD = 1000
 # Between a day and a clock Arrow writes a space, ISO 8601 a T.
 _DAY_CLOCK = re.compile(r"^(-?\d+-\d\d-\d\d) (\d\d:)")
+_NAMES = (".csv", ".tsv", ".txt")
+_BEGINNINGS = ("PAR1", "[\n{", "[]\n")
 # Takes text, says whether anybody still listens.
 Sink = Callable[[str], bool]
 
@@ -48,6 +50,14 @@ def write_file(reader: pa.RecordBatchReader, form: str, path: Path) -> None:
     """Write all rows to a file as table, csv or json."""
     with path.open("w", encoding="utf-8", errors="backslashreplace") as file:
         write_text(reader, form, lambda text: file.write(text) >= 0)
+
+
+def is_rows(name: str, head: str) -> bool:
+    """Return whether a file of this name that begins so may be one of those written here.
+
+    CSV and tables are any text; there the name decides.
+    """
+    return not head or head.startswith(_BEGINNINGS) or name.lower().endswith(_NAMES)
 
 
 def _names(reader: pa.RecordBatchReader) -> list[str]:

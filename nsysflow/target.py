@@ -31,13 +31,12 @@ def settle(
     option: str,
     *,
     output: Path | None = None,
-    ours: Callable[[str], bool] | None = None,
+    ours: Callable[[str, str], bool],
 ) -> Path:
     """Return where to write what ``option`` sends to ``file``; links are followed.
 
-    ``output`` is the output folder that the command is about to make. ``ours(text)`` tells from
-    its beginning whether an existing file was written for this option; None takes any file that
-    is neither an input, nor a configuration, nor a part of a report.
+    ``output`` is the output folder that the command is about to make. ``ours(name, text)`` tells
+    by its name and beginning whether an existing file may be one that was written for this option.
 
     Raises:
         UsageError: it cannot be written there, or what stands there is not to be lost.
@@ -45,8 +44,11 @@ def settle(
     path = Path(os.path.realpath(file))
     made = Path(os.path.realpath(output)) if output is not None else None
     why = _lost(file, path, made) or _impossible(path, made)
-    if why is None and ours is not None and path.exists() and not ours(_head(path)):
-        why = ("was not written by nsysflow", f"{_ANOTHER}, or remove it first")
+    if why is None and path.exists() and not ours(path.name, _head(path)):
+        why = (
+            "exists, and nothing tells that nsysflow wrote it",
+            f"{_ANOTHER}, or remove it first",
+        )
     if why is not None:
         raise UsageError(f"{option} {file}: {why[0]}", hint=why[1])
     return path

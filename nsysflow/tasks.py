@@ -159,7 +159,8 @@ def for_index(document: dict[str, Any]) -> dict[str, Any]:
     """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
     steps = {name: document["steps"].get(name) for name in ("status", "source")}
     lane = {"label": document["lane"]["label"]}
-    return {"lane": lane, "capture": document["capture"], "steps": steps}
+    failed = {name: {"status": "error"} for name in render.failed(document)}
+    return {"lane": lane, "capture": document["capture"], "steps": steps} | failed
 
 
 def page_names(result: dict[str, Any]) -> list[tuple[str, str]]:

@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO, Any
 
 import pytest
 
@@ -96,6 +97,8 @@ def test_help_of_commands_is_as_agreed(
         (["analyses", "no_such"], "no_such"),
         (["report", ".", "--config", "none.toml"], "none.toml"),
         (["report", ".", "--from", "2", "--to", "1"], "window"),
+        (["report", ".", "--nsys", "no-such-nsys"], "--nsys no-such-nsys"),
+        (["convert", ".", "--nsys", "."], "no program that can be run"),
     ],
 )
 def test_a_wrong_command_line_is_one_line_and_2(
@@ -129,6 +132,43 @@ def test_a_closed_stdout_ends_quietly(run: Path, tmp_path: Path) -> None:
     assert process.stderr.read() == ""
     process.stderr.close()
     assert process.wait(60) == 0
+
+
+def with_streams(*arguments: str, **streams: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "nsysflow", *arguments]
+    return subprocess.run(command, text=True, check=False, **streams)
+
+
+@pytest.fixture
+def full() -> Iterator[IO[str]]:
+    """A stream that cannot be written."""
+    device = Path("/dev/full")
+    if not device.exists():
+        pytest.skip("no /dev/full here")
+    with device.open("w") as stream:
+        yield stream
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["analyses", "--help"], ["analyses"]])
+def test_a_stdout_that_cannot_be_written_is_named(arguments: list[str], full: IO[str]) -> None:
+    done = with_streams(*arguments, stdout=full, stderr=subprocess.PIPE)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "nsysflow: standard output cannot be written: no space left on device; send it elsewhere\n"
+    )
+
+
+def test_a_stderr_that_cannot_be_written_changes_no_exit_code(full: IO[str]) -> None:
+    assert with_streams("analyses", "no_such", stderr=full).returncode == 2
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["analyses", "--help"]])
+def test_help_that_nobody_reads_ends_quietly(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = with_streams(*arguments, stdout=writing, stderr=subprocess.PIPE)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_colour_only_where_it_is_wanted(run: Path, tmp_path: Path) -> None:

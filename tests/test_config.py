@@ -198,6 +198,24 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
     assert settings.gpu == {"peak_tflops": 9.5 if wrapped else 989}
 
 
+def test_what_a_model_file_replaces_is_not_read(tmp_path: Path) -> None:
+    named = tmp_path / "model.toml"
+    named.write_text(MODEL.partition("[gpu]")[0], encoding="utf-8")
+    wrong = '[model]\ndtpye = "bf16"\n'
+    settings, _ = load(tmp_path, wrong + "[job]\ntp = 2", model=named)
+    assert (settings.model or {})["dtype"] == "bf16"
+    assert settings.job == {"tp": 2}
+    assert "dtpye" in fails(tmp_path, wrong)
+    assert "peak" in fails(tmp_path, f"{wrong}[gpu]\npeak = 1", model=named)
+    assert "modle" in fails(tmp_path, "[modle]\n", model=named)
+
+
+def test_a_model_file_whose_table_is_a_value(tmp_path: Path) -> None:
+    named = tmp_path / "model.toml"
+    named.write_text("model = 3\n", encoding="utf-8")
+    assert fails(tmp_path, model=named).startswith("model.toml: model is 3, not a table; write")
+
+
 @pytest.mark.parametrize(
     ("toml", "words"),
     [
@@ -217,7 +235,13 @@ def test_a_model_file_replaces_the_model(tmp_path: Path, wrapped: bool) -> None:
         ('[model]\nrecompute = "some"', ("[model] recompute", "'some'", "selective")),
         ("[model]\nrecompute = {layer = 8}", ("[model] recompute", "'layer'", "layers")),
         ("[model]\nrecompute = 8", ("[model] recompute", "8", "selective")),
-        ("model = 3", ("model", "a table")),
+        ("model = 3", ("nsysflow.toml: model is 3, not a table; write [model] and", "params = ")),
+        ("job = 3", ("nsysflow.toml: job is 3, not a table; write [job] and", "tp = 8", "is jobs")),
+        ("gpu = [1]", ("gpu is [1], not a table; write [gpu]", "peak_tflops = 989")),
+        ('kernels = "x"', ("kernels is 'x', not a table; write [kernels]", 'gemm = "')),
+        ("[[patterns]]", ("patterns is [{}], not a table; write [patterns]", 'checkpoint = "')),
+        ("ranks = true", ("ranks is True, not a table; write [ranks]", 'regex = "')),
+        ("steps = 5", ("steps is 5, not a table; write [steps]", 'range = "')),
         ("[gpu]\npeak = 1", ("[gpu]", "'peak'", "peak_tflops")),
         ("[gpu]\npeak_tflops = 989e12", ("[gpu] peak_tflops", "TFLOP/s")),
         ("[job]\neval_every = -1", ("[job] eval_every", "at least 0")),

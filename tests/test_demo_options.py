@@ -159,7 +159,7 @@ def test_the_command_writes_a_run_once(tmp_path: Path) -> None:
     [
         (("--ranks", 1025), "--ranks must be 1 to 1024"),
         (("--ranks", 6, "--tp", 4), "multiple of TP x PP"),
-        (("--ranks", 2, "--late-rank", 2), "--late-rank must be a rank"),
+        (("--ranks", 2, "--late-rank", 2), "--late-rank must be a rank of the run, 0 to 1"),
         (("--evidence", "nvtx,gpu"), "gpu"),
         (("--steps", 0), "--steps must be at least 1"),
         (("--seed", -1), "--seed must be at least 0"),
@@ -168,6 +168,8 @@ def test_the_command_writes_a_run_once(tmp_path: Path) -> None:
         (("--warm-up", -1), "--warm-up must be at least 0"),
         (("--steps", 3, "--eval-step", 3), "--eval-step must be a step of the run"),
         (("--checkpoint-step", -1), "--checkpoint-step must be a step of the run"),
+        (("--malloc-step", 10), "--malloc-step must be a step of the run, 0 to 9"),
+        (("--steps", 3, "--malloc-step", 5), "--malloc-step must be a step of the run, 0 to 2"),
     ],
 )
 def test_options_that_cannot_be_met_are_one_line(

@@ -533,6 +533,19 @@ def test_rank_regex(pattern: str, file: str, rank: int | None) -> None:
 # --- GPUs and hosts ---
 
 
+def test_a_rank_regex_that_finds_no_number_is_told() -> None:
+    files = ("w1a.sqlite", "w2.sqlite", "other.sqlite", "w/w3b.sqlite", "w12345678.sqlite")
+    found = table(*map(capture, files), rank_regex="w([^.]+)")
+    assert [lane.rank for lane in found.lanes if lane.file == "w2.sqlite"] == [2]
+    told = "w/w3b.sqlite: --rank-regex finds '3b', no number of up to 7 digits; so in 2 more files"
+    assert found.notes == (told,)
+    assert table(capture("w12345678.sqlite"), rank_regex="w([^.]+)").notes == (
+        "w12345678.sqlite: --rank-regex finds '12345678', no number of up to 7 digits",
+    )
+    # The folder's number counts where the name of the file has none.
+    assert table(capture("rank7/rankx.sqlite"), rank_regex="rank([^./]+)(?:/|$)").notes == ()
+
+
 def test_two_gpus_that_both_call_themselves_device_0() -> None:
     captures = [
         capture(

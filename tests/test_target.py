@@ -133,6 +133,27 @@ def test_rows_replace_ordinary_files(run: Path, name: str) -> None:
         assert pq.read_table(run / name).to_pylist() == [{"n": 2}]
 
 
+@pytest.mark.parametrize(
+    ("form", "name"),
+    [("csv", "n.csv"), ("table", "n.TXT"), ("json", "n"), ("json", "n.json"), ("parquet", "n")],
+)
+def test_rows_replace_rows(run: Path, form: str, name: str) -> None:
+    (run / name).touch()
+    for query in ("SELECT lane FROM op WHERE false", QUERY, "SELECT NULL AS a, 'b,c' AS b"):
+        ended = in_process("sql", run / OUT, query, "--format", form, "-o", run / name)
+        assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("name", ["notes.md", "train.py", "Makefile", "config.json", "to.txt"])
+def test_rows_do_not_replace_what_is_not_rows(run: Path, name: str) -> None:
+    (run / "notes.md").write_text("# Notes")
+    (run / name).symlink_to("notes.md") if name == "to.txt" else (run / name).write_text("{}")
+    before = snapshot(run)
+    ended = in_process("sql", run / OUT, QUERY, "--format", "csv", "-o", run / name)
+    refused(ended, run, before, name)
+    assert "name another file, or remove it first" in ended.err
+
+
 def test_a_database_of_somebody_else_stays(run: Path) -> None:
     path = run / "mine.db"
     with sqlite3.connect(path) as connection:

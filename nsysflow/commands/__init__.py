@@ -27,9 +27,7 @@ def _versions(context: click.Context, _parameter: click.Parameter, value: bool) 
         context.exit()
 
 
-@click.group(
-    cls=_Group, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
-)
+@click.group(cls=_Group, context_settings={"max_content_width": 100})
 @click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_versions)
 @options.everywhere
 def group() -> None:

@@ -49,8 +49,9 @@ def _evidence(_context: click.Context, _parameter: click.Parameter, value: str) 
 @click.option("--eval-step", type=int, help="The step, from 0, that evaluates.")
 @click.option("--checkpoint-step", type=int, help="The step, from 0, that saves.")
 @click.option(
-    "--malloc-step", type=int, default=5, show_default=True, help="A step that allocates."
-)
+    "--malloc-step", type=int,
+    help="A step, from 0, that allocates, as the first does.  [default: 5, if the run has it]",
+)  # fmt: skip
 @click.option("--item/--no-item", default=True, help="Read and log the loss in every step.")
 @click.option("--drift-ppb", default=4_000, show_default=True, help="Most by which clocks drift.")
 @options.everywhere

@@ -6,6 +6,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from nsysflow import nsys
 from nsysflow.config import load_settings
 from nsysflow.console import Console
 from nsysflow.executor import Pool
@@ -40,4 +41,8 @@ def plan_for(
         scheduler=rest.get("scheduler"),
         scheduler_file=rest.get("scheduler_file"),
     )
-    return Plan(settings, pool, rest.get("nsys"), shard or WHOLE, console)
+    program = rest.get("nsys")
+    # On a cluster the workers export, and this machine may lack what they have.
+    if program is not None and not pool.clustered:
+        nsys.find(program)
+    return Plan(settings, pool, program, shard or WHOLE, console)

@@ -50,9 +50,12 @@ def report(
     console = options.console_of(context)
     file = Path(markdown) if markdown not in (None, "-") else None
 
+    def is_summary(_name: str, text: str) -> bool:
+        return summary.is_markdown(text)
+
     def settle(folder: Path) -> None:
         if file is not None:
-            target.settle(file, "--markdown", output=folder, ours=summary.is_markdown)
+            target.settle(file, "--markdown", output=folder, ours=is_summary)
 
     out, plan, made = convert_runs(console, runs, output, asked, before=settle)
     result = pipeline.analyse(out, plan, made)

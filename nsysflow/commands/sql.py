@@ -60,7 +60,7 @@ def sql(
     """
     import tempfile
 
-    from nsysflow import pipeline, record, target
+    from nsysflow import pipeline, record, rows, target
     from nsysflow import query as asking
     from nsysflow.executor import Pool
 
@@ -68,14 +68,15 @@ def sql(
         raise UsageError("a query and -f FILE were both given", hint="give one of them")
     if form == "parquet" and output is None:
         raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
-    output = target.settle(output, "-o") if output is not None else None
+    if output is not None:
+        output = target.settle(output, "-o", ours=rows.is_rows)
     console = options.console_of(context)
     store, told = _store(console, run)
     text = file.read_text(encoding="utf-8") if file is not None else query
     with tempfile.TemporaryDirectory() as scratch:
         connection = asking.connect(store, Pool().limits(1, Path(scratch)))
-        rows = asking.catalogue(store) if text is None else asking.run(connection, text)
-        _write(rows, form, output)
+        found = asking.catalogue(store) if text is None else asking.run(connection, text)
+        _write(found, form, output)
     made = record.read(store)
     if not told:
         pipeline.tell_failures(made, console)
@@ -101,13 +102,12 @@ def _store(console: Console, run: Path) -> tuple[Path, bool]:
     return outdir.existing(run, "convert RUN").store, False
 
 
-def _write(rows: pa.RecordBatchReader, form: str, output: Path | None) -> None:
-    from nsysflow import outdir
-    from nsysflow import rows as writing
+def _write(found: pa.RecordBatchReader, form: str, output: Path | None) -> None:
+    from nsysflow import outdir, rows
 
     if output is None:
-        writing.write_text(rows, form, write)
+        rows.write_text(found, form, write)
     elif form == "parquet":
-        outdir.write_whole(output, lambda made: writing.write_parquet(rows, made))
+        outdir.write_whole(output, lambda made: rows.write_parquet(found, made))
     else:
-        outdir.write_whole(output, lambda made: writing.write_file(rows, form, made))
+        outdir.write_whole(output, lambda made: rows.write_file(found, form, made))

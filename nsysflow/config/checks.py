@@ -23,10 +23,10 @@ def known_keys(values: Mapping[str, Any], keys: Collection[str], where: str) -> 
         raise UsageError(f"{where}: there is no {key!r}", hint=hint)
 
 
-def table(value: object, where: str) -> dict[str, Any]:
+def table(value: object, where: str, hint: str) -> dict[str, Any]:
     """Return a table."""
     if not isinstance(value, dict):
-        raise _wrong(value, where, "a table of keys and values")
+        raise UsageError(f"{where} is {_shown(value)}, not a table", hint=hint)
     return value
 
 
@@ -120,6 +120,9 @@ def _is_finite(value: float) -> bool:
 
 
 def _wrong(value: object, where: str, wanted: str) -> UsageError:
+    return UsageError(f"{where} is {_shown(value)}, not {wanted}")
+
+
+def _shown(value: object) -> str:
     shown = repr(value)
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 - fits a line
-    return UsageError(f"{where} is {shown}, not {wanted}")
+    return shown if len(shown) <= 60 else shown[:57] + "..."  # noqa: PLR2004 - fits a line

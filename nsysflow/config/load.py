@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,19 @@ _MOST_STEPS = 1_000
 # How the run is worked on; what of it is left out of Settings cannot change a result.
 _WORK = ("jobs", "memory_limit", "scheduler", "scheduler_file", "nsys")
 
+# The tables that a model file may hold.
+_OF_THE_MODEL = frozenset({"model", "gpu", "job"})
+# A line of each table, for whoever wrote a value where the table belongs.
+_LINES = {
+    "model": "params = 7e9",
+    "gpu": "peak_tflops = 989",
+    "job": "tp = 8 (the number of processes is jobs)",
+    "kernels": 'gemm = "my_gemm"',
+    "patterns": 'checkpoint = "my_save"',
+    "ranks": 'regex = "rank([0-9]+)"',
+    "steps": 'range = "my_step"',
+}
+
 Values = dict[str, Any]
 Reader = Callable[[Any, str, Path], Values]
 
@@ -33,8 +46,9 @@ def load_settings(root: Path, given: Mapping[str, Any]) -> tuple[Settings, Value
     Raises UsageError for anything that is not understood.
     """
     given = {name: value for name, value in given.items() if value is not None}
-    values = _file(root, given.pop("config", None))
+    named = given.pop("config", None)
     asked = _command_line(given)
+    values = _file(root, named, replaced=_OF_THE_MODEL & asked.keys())
     if "scheduler" in asked or "scheduler_file" in asked:
         values = {key: value for key, value in values.items() if not key.startswith("scheduler")}
     values |= asked
@@ -43,22 +57,27 @@ def load_settings(root: Path, given: Mapping[str, Any]) -> tuple[Settings, Value
     return Settings(**values), rest
 
 
-def _file(root: Path, named: Path | None) -> Values:
+def _file(root: Path, named: Path | None, replaced: Collection[str]) -> Values:
+    """Return what the file says, but for the tables that a model file replaces."""
     path = root / FILE_NAME if named is None else Path(named)
     if named is None and not path.exists():
         return {}
     document = _toml(path)
     checks.known_keys(document, _READERS, path.name)
     values: Values = {}
-    for key, value in document.items():
-        is_table = isinstance(value, dict)
-        where = f"{path.name}: [{key}]" if is_table else f"{path.name}: {key}"
+    read = {key: value for key, value in document.items() if key not in replaced}
+    for key, value in read.items():
+        where = _place(path, key, value)
         found = _READERS[key](value, where, path.absolute().parent)
         twice = sorted(values.keys() & found.keys())
         if twice:
             raise UsageError(f"{where}: {twice[0]} is set twice in this file")
         values |= found
     return values
+
+
+def _place(path: Path, key: str, value: object) -> str:
+    return f"{path.name}: [{key}]" if isinstance(value, dict) else f"{path.name}: {key}"
 
 
 def _toml(path: Path) -> Values:
@@ -90,10 +109,10 @@ def _model_file(value: Any, _where: str, _folder: Path) -> Values:  # noqa: ANN4
     document = _toml(path)
     if "model" not in document:
         return {"model": model_table(document, path.name)}
-    checks.known_keys(document, ("model", "gpu", "job"), path.name)
+    checks.known_keys(document, _OF_THE_MODEL, path.name)
     values: Values = {}
     for key, part in document.items():
-        values |= _READERS[key](part, f"{path.name}: [{key}]", path.parent)
+        values |= _READERS[key](part, _place(path, key, part), path.parent)
     return values
 
 
@@ -150,7 +169,7 @@ def _step_numbers(item: str, where: str) -> set[int]:
 
 
 def _kernels(value: Any, where: str, _folder: Path) -> Values:  # noqa: ANN401 - unchecked
-    rules = checks.table(value, where)
+    rules = _table("kernels", value, where)
     checks.known_keys(rules, _KERNEL_KINDS, where)
     return {
         "kernel_rules": tuple(
@@ -162,7 +181,7 @@ def _kernels(value: Any, where: str, _folder: Path) -> Values:  # noqa: ANN401 -
 
 
 def _patterns(value: Any, where: str, _folder: Path) -> Values:  # noqa: ANN401 - unchecked
-    causes = checks.table(value, where)
+    causes = _table("patterns", value, where)
     checks.known_keys(causes, _CAUSES, where)
     return {
         "cause_patterns": tuple(
@@ -173,12 +192,12 @@ def _patterns(value: Any, where: str, _folder: Path) -> Values:  # noqa: ANN401 
     }
 
 
-def _group(readers: Mapping[str, Reader]) -> Reader:
+def _group(name: str, readers: Mapping[str, Reader]) -> Reader:
     """Return the reader of a table whose keys are options."""
 
     def read(value: Any, where: str, folder: Path) -> Values:  # noqa: ANN401 - unchecked
         found: Values = {}
-        entries = checks.table(value, where)
+        entries = _table(name, value, where)
         checks.known_keys(entries, readers, where)
         for key, entry in entries.items():
             found |= readers[key](entry, f"{where} {key}", folder)
@@ -188,7 +207,11 @@ def _group(readers: Mapping[str, Reader]) -> Reader:
 
 
 def _table_of(name: str, check: Callable[[Mapping[str, Any], str], Values]) -> Reader:
-    return lambda value, where, _folder: {name: check(checks.table(value, where), where)}
+    return lambda value, where, _folder: {name: check(_table(name, value, where), where)}
+
+
+def _table(name: str, value: Any, where: str) -> Values:  # noqa: ANN401 - unchecked
+    return checks.table(value, where, f"write [{name}] and below it lines such as {_LINES[name]}")
 
 
 _OPTIONS: dict[str, Reader] = {
@@ -219,12 +242,13 @@ _READERS: dict[str, Reader] = {
     "job": _table_of("job", job_table),
     "kernels": _kernels,
     "patterns": _patterns,
-    "ranks": _group({"map": _rank_map, "regex": _OPTIONS["rank_regex"]}),
+    "ranks": _group("ranks", {"map": _rank_map, "regex": _OPTIONS["rank_regex"]}),
     "steps": _group(
+        "steps",
         {
             "range": _OPTIONS["step_range"],
             "from": _OPTIONS["window_from_s"],
             "to": _OPTIONS["window_to_s"],
-        }
+        },
     ),
 }

@@ -255,7 +255,9 @@ def engine(limits: Limits, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]
     }
     connection = duckdb.connect(":memory:", config=config)
     try:
-        connection.execute(data("sql", "macros", "times.sql").read_text(encoding="utf-8"))
+        for macros in ("times", "calls"):
+            text = data("sql", "macros", f"{macros}.sql").read_text(encoding="utf-8")
+            connection.execute(text)
         yield connection
     finally:
         connection.close()

@@ -18,6 +18,7 @@ HEAD_KERNELS = 7  # embedding, logits, loss and their backward
 MOST_LAYERS = 64  # beyond, more micro-batches make up the number of kernels
 SMALLEST_OPTIMIZER = 24
 OPTIMIZER_SHARE = 0.15
+USUAL_MALLOC_STEP = 5
 
 
 @dataclass(frozen=True)
@@ -25,9 +26,9 @@ class Plan:
     """The options of one run.
 
     ``kernels`` is the number aimed at, per rank and over all steps. Steps count from 0; their
-    printed numbers begin with ``first_number``. ``eval_step``, ``checkpoint_step`` and
-    ``malloc_step`` are step indices, ``None`` for none. ``stall_every`` plants a data-loader
-    stall on every rank in each such step (0: never).
+    printed numbers begin with ``first_number``. ``eval_step`` and ``checkpoint_step`` are step
+    indices, ``None`` for none; ``malloc_step`` is one, ``None`` for the usual one if the run has
+    it. ``stall_every`` plants a data-loader stall on every rank in each such step (0: never).
     """
 
     ranks: int = 8
@@ -47,7 +48,7 @@ class Plan:
     warm_up: int = 1
     eval_step: int | None = None
     checkpoint_step: int | None = None
-    malloc_step: int | None = 5
+    malloc_step: int | None = None
     item: bool = True
     drift_ppb: int = 4_000
 
@@ -61,17 +62,23 @@ class Plan:
             (self.stall_every < 0, "--stall-every must be at least 0"),
             (self.warm_up < 0, "--warm-up must be at least 0"),
             (self.drift_ppb < 0, "--drift-ppb must be at least 0"),
-            (not self._holds(self.eval_step), "--eval-step must be a step of the run, from 0"),
-            (
-                not self._holds(self.checkpoint_step),
-                "--checkpoint-step must be a step of the run, from 0",
+            *(
+                (
+                    _outside(step, self.steps),
+                    f"{option} must be a step of the run, 0 to {self.steps - 1}",
+                )
+                for option, step in (
+                    ("--eval-step", self.eval_step),
+                    ("--checkpoint-step", self.checkpoint_step),
+                    ("--malloc-step", self.malloc_step),
+                )
             ),
             (self.kernels < self.steps, "--kernels must be at least --steps"),
             (inner < 1 or self.ranks % max(inner, 1) != 0, "--ranks must be a multiple of TP x PP"),
             (self.micro_batches < 1, "--micro-batches must be at least 1"),
             (
-                self.late_rank is not None and not 0 <= self.late_rank < self.ranks,
-                "--late-rank must be a rank of the run",
+                _outside(self.late_rank, self.ranks),
+                f"--late-rank must be a rank of the run, 0 to {self.ranks - 1}",
             ),
             (
                 # A host that nothing holds up gathers for the next step early: not in the truth.
@@ -80,9 +87,6 @@ class Plan:
             ),
         )
         return [sentence for wrong, sentence in checks if wrong]
-
-    def _holds(self, step: int | None) -> bool:
-        return step is None or 0 <= step < self.steps
 
     @cached_property
     def replicas(self) -> int:
@@ -112,6 +116,11 @@ class Plan:
         return max(1, layers), micro_batches
 
     @cached_property
+    def allocating_step(self) -> int:
+        """The step that allocates; it may lie beyond a short run."""
+        return USUAL_MALLOC_STEP if self.malloc_step is None else self.malloc_step
+
+    @cached_property
     def slow_rank(self) -> int | None:
         """The rank that is late in every step, if one is planted."""
         if self.late in {"none", "rotating"} or self.ranks == 1:
@@ -131,3 +140,8 @@ class Plan:
     def has(self, evidence: str) -> bool:
         """Whether rows of this kind of evidence are written."""
         return evidence in self.evidence
+
+
+def _outside(number: int | None, count: int) -> bool:
+    """Whether a number that was given is none of 0 to ``count - 1``, where there are any."""
+    return number is not None and count > 0 and not 0 <= number < count

@@ -99,7 +99,7 @@ class Trainer:
         # Here the queue is short, so that what the host does next leaves the GPU idle.
         if index < max(1, plan.warm_up):
             errands.load_modules(machine)
-        if index in {0, plan.malloc_step}:
+        if index in {0, plan.allocating_step}:
             machine.label("cuda_malloc_free", *machine.call("cudaMalloc_v3020", errands.MALLOC_NS))
 
     @property

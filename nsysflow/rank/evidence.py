@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from nsysflow.rank.filename import counted_ranks, named_rank, regex_rank
+from nsysflow.rank.filename import counted_ranks, named_rank, regex_other, regex_rank
 from nsysflow.rank.lane import Claim, Seat
 from nsysflow.rank.times import UNKNOWN
 
@@ -61,8 +61,7 @@ class Evidence:
 
     def file_name(self, capture: Mapping[str, Any]) -> Claim | None:
         """Return the rank in the name of a capture's file, else of the report it was made from."""
-        names = [str(capture["file"]), str(_ranks(capture).get("input_name") or "")]
-        for name in names:
+        for name in _file_names(capture):
             rank = regex_rank(name, self.regex) if self.regex else named_rank(name)
             if rank is not None:
                 return Claim("filename", rank)
@@ -85,7 +84,33 @@ def gather(
         if str(capture["trace"]) in evidence.alone
     )
     _weigh_nccl(evidence, seats)
+    evidence.notes += _passed_over(
+        [capture for _, capture in captures if str(capture["trace"]) in evidence.alone], evidence
+    )
     return evidence
+
+
+def _passed_over(captures: Sequence[Mapping[str, Any]], evidence: Evidence) -> list[str]:
+    """Return a line on the files in whose name the user's pattern finds something but no rank."""
+    pattern = evidence.regex
+    if pattern is None:
+        return []
+    found = [
+        (str(capture["file"]), other)
+        for capture in captures
+        if evidence.file_name(capture) is None
+        for name in _file_names(capture)
+        if (other := regex_other(name, pattern)) is not None
+    ]
+    if not found:
+        return []
+    (file, other), more = found[0], len(dict(found)) - 1
+    also = f"; so in {more} more file{'s' * (more > 1)}" if more else ""
+    return [f"{file}: --rank-regex finds {other!r}, no number of up to 7 digits{also}"]
+
+
+def _file_names(capture: Mapping[str, Any]) -> tuple[str, str]:
+    return str(capture["file"]), str(_ranks(capture).get("input_name") or "")
 
 
 def environment(capture: Mapping[str, Any]) -> Claim | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from nsysflow.find import trace_stem
@@ -16,6 +16,7 @@ _NAMED = re.compile(
     r"(?i)(?:^|(?<=[^a-z0-9]))([a-z0-9]*?[._ -]??)(rank|procid|taskid|task|pe)[._ =-]?([0-9]{1,7})"
     r"(?=$|[^a-z0-9]|of[0-9])"
 )
+_NUMBER = re.compile(r"[0-9]{1,7}")
 _WHOLE = re.compile(r"(?i)r(\d{1,7})")
 # These count within a node or a group of a parallel layout; the job has many of each.
 _PARTIAL = re.compile(
@@ -40,12 +41,21 @@ def named_rank(path: str) -> int | None:
 
 
 def regex_rank(path: str, pattern: str) -> int | None:
-    """Return what the user's pattern finds: in the file name, else in the path."""
+    """Return the rank that the user's pattern finds: in the file name, else in the path."""
+    found = next(filter(_NUMBER.fullmatch, _captured(path, pattern)), None)
+    return None if found is None else int(found)
+
+
+def regex_other(path: str, pattern: str) -> str | None:
+    """Return what the user's pattern finds where that is no rank."""
+    return next((found for found in _captured(path, pattern) if not _NUMBER.fullmatch(found)), None)
+
+
+def _captured(path: str, pattern: str) -> Iterator[str]:
     for text in (path.rsplit("/", 1)[-1], path):
         found = first_group(pattern, text, "rank")
-        if found is not None and re.fullmatch(r"[0-9]{1,7}", found):
-            return int(found)
-    return None
+        if found is not None:
+            yield found
 
 
 def counted_ranks(captures: Iterable[tuple[int, dict[str, Any]]]) -> dict[str, int]:

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nsysflow.render import job_page, page, rank_page, units
+from nsysflow.render.sections import failed
+
+__all__ = ["JOB_SECTIONS", "RANK_SECTIONS", "failed", "render_index", "render_rank"]
 
 
 def render_rank(document: Mapping[str, Any], job: Mapping[str, Any] | None = None) -> str:
@@ -30,8 +33,8 @@ def render_index(
     """Return the page of a run from its result document.
 
     ``ranks`` are the rank documents, where they are at hand: they add what the captures of the
-    ranks dropped, what nsys said, whether steps were found and which hold no kernels. Of each the
-    ``label`` of ``lane``, ``capture`` and ``steps`` are enough.
+    ranks dropped, what nsys said, whether steps were found, which hold no kernels and what failed.
+    Of each the ``label`` of ``lane``, ``capture``, ``steps`` and sections that failed are enough.
     """
     return page.write(
         "index.html",

@@ -8,8 +8,8 @@ from typing import Any
 
 from nsysflow.model import OWN
 from nsysflow.render import facts, units
-from nsysflow.render.sections import Document, State, Window, section, state
-from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, SECTION, plain
+from nsysflow.render.sections import PARTS, Document, State, Window, failed, section, state
+from nsysflow.render.words import GPU_SOURCE, RANK_SOURCE, plain, section_title
 
 _LOW_CONFIDENCE = 0.5
 # What a person calls the tables, what they are for, and the flag that records them.
@@ -60,7 +60,7 @@ class Caution:
 
 def warnings(document: Document) -> list[Caution]:
     """Return what must be known before any number is read, gravest first."""
-    found = [
+    found = _failed(document) + [
         Caution("Not all was recorded:", f"{units.clean(text)}.")
         for text in _own(document["capture"])
     ]
@@ -93,6 +93,14 @@ def warnings(document: Document) -> list[Caution]:
             Caution("Overlap is withheld:", units.clean(section(document, "overlap")["reason"]))
         )
     return found
+
+
+def _failed(document: Document) -> list[Caution]:
+    titles = [section_title(name) for name in failed(document)]
+    if not titles:
+        return []
+    text = f"{', '.join(titles)}. The rest stands; why is told under Capture quality."
+    return [Caution("Failed on this page:", text)]
 
 
 def context(document: Document, over: Window) -> dict[str, Any]:
@@ -221,32 +229,10 @@ def _flags(tables: Mapping[str, str]) -> str:
 
 def _silent(document: Document) -> list[tuple[str, State]]:
     """Name every section that is not ok, in the order of the contract."""
-    order = [
-        "steps",
-        "overlap",
-        "attribution",
-        "gaps",
-        "syncs",
-        "kernels",
-        "streams",
-        "collectives",
-        "memory",
-        "nvtx",
-        "api",
-        "os_calls",
-        "launch",
-        "data_loading",
-        "recompute",
-        "efficiency",
-        "gpu_memory",
-        "amortised",
-        "mfu",
-        "timeline",
-    ]
     found = []
-    for name in order:
+    for name in PARTS:
         value = document.get(name)
         why = state(section(document, name)) if not isinstance(value, list) else None
         if why:
-            found.append((SECTION.get(name) or plain(name).capitalize(), why))
+            found.append((section_title(name), why))
     return found

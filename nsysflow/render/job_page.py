@@ -60,7 +60,10 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "questions": questions.questions(result, cards),
         "asked_note": _asked_note(result, "step" if stepped else "capture"),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
-        "missing": job_sections.missing(result),
+        "missing": [
+            *job_sections.failed(result, documents, _names(ranks)),
+            *job_sections.missing(result),
+        ],
         "figures": _figures(result, seen, period, stepped=stepped),
         "period_ns": period,
         "unit": "step" if stepped else "capture",

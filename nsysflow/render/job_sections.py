@@ -8,14 +8,16 @@ from typing import Any
 
 from nsysflow.model import BUCKETS
 from nsysflow.natural import natural_key
-from nsysflow.render import bars, units
+from nsysflow.render import bars, sections, units
 from nsysflow.render.bars import Part
 from nsysflow.render.capture import theirs
-from nsysflow.render.sections import Document, items
+from nsysflow.render.sections import PARTS, Document, items, section
 from nsysflow.render.tables import Cell, Column, Of, Table, build
-from nsysflow.render.words import RANK_SOURCE, Word, cause, plain
+from nsysflow.render.words import RANK_SOURCE, Word, cause, plain, section_title
 
 _WALK_RANKS = 3
+# Of files or ranks in a sentence.
+_MOST_NAMED = 4
 # Of a kernel name in a sentence.
 _NAME = 80
 _INPUT = (
@@ -24,6 +26,14 @@ _INPUT = (
     Column("stage", "Stage", wide=True),
     Column("message", "What happened, and what to do", "long"),
 )
+# What lies across ranks, in the order of the page.
+_ACROSS = {
+    "walk": "Walk",
+    "stragglers": "Stragglers",
+    "collectives": "Communicators",
+    "pipeline": "Pipeline",
+    "alignment": "Clocks",
+}
 # Why a rank is late, in words.
 LATE_CAUSE = {
     "host": "its host takes longer",
@@ -53,11 +63,8 @@ def missing(result: Document) -> list[str]:
             if row["status"] == status
         ]
         if files:
-            more = f" and {len(files) - 4} more" if len(files) > 4 else ""  # noqa: PLR2004 - fits a line
             what_one = what.replace("hold ", "holds ") if len(files) == 1 else what
-            said.append(
-                f"{units.some(len(files), 'input')} {what_one}: {', '.join(files[:4])}{more}."
-            )
+            said.append(f"{units.some(len(files), 'input')} {what_one}: {_few(files)}.")
     if run["conflicts"]:
         which = units.numbers([row["rank"] for row in run["conflicts"]])
         said.append(
@@ -69,6 +76,25 @@ def missing(result: Document) -> list[str]:
             "Cross-rank results are withheld."
         )
     return said
+
+
+def failed(result: Document, documents: Sequence[Document], names: Mapping[str, str]) -> list[str]:
+    """Return one sentence that names the sections whose question failed, here and on rank pages."""
+    across = [t for name, t in _ACROSS.items() if section(result, name).get("status") == "error"]
+    found = {str(one["lane"]["label"]): sections.failed(one) for one in documents}
+    who = [names.get(label, units.clean(label)) for label, lost in found.items() if lost]
+    lost = {name for each in found.values() for name in each}
+    titles = [section_title(name) for name in PARTS if name in lost]
+    said = [f"here: {', '.join(across)}"] if across else []
+    if titles:
+        pages = "page" if len(who) == 1 else "pages"
+        said.append(f"on the {pages} of {_few(who)}: {', '.join(titles)}")
+    return [f"Failed {'; '.join(said)}. The rest stands."] if said else []
+
+
+def _few(items: Sequence[str]) -> str:
+    more = f" and {len(items) - _MOST_NAMED} more" if len(items) > _MOST_NAMED else ""
+    return ", ".join(items[:_MOST_NAMED]) + more
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,29 @@ from nsysflow.render import units
 from nsysflow.render.words import STATUS
 
 Document = Mapping[str, Any]
+# The sections of a rank document that may say why they show nothing, in its order.
+PARTS = (
+    "steps",
+    "overlap",
+    "attribution",
+    "gaps",
+    "syncs",
+    "kernels",
+    "streams",
+    "collectives",
+    "memory",
+    "nvtx",
+    "api",
+    "os_calls",
+    "launch",
+    "data_loading",
+    "recompute",
+    "efficiency",
+    "gpu_memory",
+    "amortised",
+    "mfu",
+    "timeline",
+)
 _ABSENT = {"status": "not_applicable", "reason": "not in this document"}
 
 
@@ -34,6 +57,11 @@ def state(found: Mapping[str, Any]) -> State | None:
     if status == "ok":
         return None
     return State(STATUS.get(status, status), units.clean(found.get("reason") or ""))
+
+
+def failed(document: Document) -> list[str]:
+    """Return the sections of a rank document whose question failed."""
+    return [name for name in PARTS if section(document, name).get("status") == "error"]
 
 
 def items(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

@@ -232,6 +232,11 @@ def communicator_kind(name: str | None) -> str:
     return COMMUNICATOR_KINDS.get(str(name), plain(str(name)))
 
 
+def section_title(name: str) -> str:
+    """Return what a section is called on a page."""
+    return SECTION.get(name) or plain(name).capitalize()
+
+
 def plain(name: str) -> str:
     """Return a machine name as words."""
     return name.replace("_", " ")

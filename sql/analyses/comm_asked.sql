@@ -12,10 +12,6 @@ SELECT
     (
         SELECT count(*)
         FROM nccl_call
-        WHERE
-            process = $process
-            AND op NOT IN ('comm_init', 'comm_split', 'comm_destroy', 'group_start', 'group_end')
-            -- Among one rank there is nothing to send.
-            AND coalesce(ranks, 2) > 1
+        WHERE process = $process AND moves_data(op, ranks)
     ) AS calls,
     (SELECT count(*) FROM lane_op WHERE comm) AS comm_ops

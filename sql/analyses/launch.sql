@@ -22,12 +22,7 @@ _launch AS (
         a.end_ns
     FROM owned_api AS a
     SEMI JOIN _graph AS g ON a.name_id = g.id
-    -- A runtime call and the driver call that it makes are one launch: the outermost.
-    QUALIFY a.end_ns > coalesce(max(a.end_ns) OVER (
-        PARTITION BY a.thread
-        ORDER BY a.start_ns, a.end_ns DESC, a.name_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), a.start_ns - 1)
+    QUALIFY is_outermost(a.thread, a.start_ns, a.end_ns, a.name_id)
 ),
 
 _call AS (

@@ -12,10 +12,7 @@ SELECT
     (
         SELECT count(*)
         FROM _nccl_call
-        WHERE
-            op NOT IN ('comm_init', 'comm_split', 'comm_destroy', 'group_start', 'group_end')
-            -- Among one rank there is nothing to send.
-            AND coalesce(ranks, 2) > 1
+        WHERE moves_data(op, ranks)
     ) AS calls,
     coalesce(bool_or(kind = 'kernel') AND NOT bool_or(kind = 'graph'), false) AS kernels,
     coalesce(bool_or(peer), false) OR (SELECT coalesce(bool_or(comm), false) FROM kernel_name) AS known

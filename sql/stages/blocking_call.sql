@@ -124,12 +124,7 @@ _known AS (
     LEFT JOIN _copy AS c
         ON w.thread = c.thread AND w.start_ns = c.start_ns AND w.end_ns = c.end_ns
     WHERE w.kind <> 'pageable_copy' OR c.spans
-    -- A runtime call and the driver call that it makes are one wait: the outermost.
-    QUALIFY w.end_ns > coalesce(max(w.end_ns) OVER (
-        PARTITION BY w.thread
-        ORDER BY w.start_ns, w.end_ns DESC, w.name_id
-        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ), w.start_ns)
+    QUALIFY is_outermost(w.thread, w.start_ns, w.end_ns, w.name_id)
 )
 
 SELECT
