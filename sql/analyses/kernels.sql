@@ -17,6 +17,14 @@
 --   max_ns       BIGINT   longest
 --   total        BIGINT   how many names there are
 WITH
+-- Names of equal text are one kernel. They travel as the lowest of their ids.
+_told AS (
+    SELECT
+        name_id,
+        min(name_id) OVER (PARTITION BY name, short_name, class, tensor_core) AS told
+    FROM kernel_name
+),
+
 _counted AS (
     SELECT
         name_id,
@@ -27,40 +35,45 @@ _counted AS (
     GROUP BY name_id, dur_ns
 ),
 
-_named AS (
+_merged AS (
     SELECT
-        n.name,
-        n.short_name,
-        n.class,
-        n.tensor_core,
+        t.told,
         c.dur_ns,
         sum(c.count)::BIGINT AS count
     FROM _counted AS c
-    LEFT JOIN kernel_name AS n ON c.name_id = n.name_id
-    GROUP BY ALL
+    LEFT JOIN _told AS t ON c.name_id = t.name_id
+    GROUP BY t.told, c.dur_ns
 ),
 
 _upto AS (
     SELECT
         *,
-        sum(count) OVER (PARTITION BY name, short_name, class, tensor_core ORDER BY dur_ns)::BIGINT AS upto,
-        sum(count) OVER (PARTITION BY name, short_name, class, tensor_core)::BIGINT AS whole
-    FROM _named
+        sum(count) OVER (PARTITION BY told ORDER BY dur_ns)::BIGINT AS upto,
+        sum(count) OVER (PARTITION BY told)::BIGINT AS whole
+    FROM _merged
 ),
 
-_name AS (
+_kernel AS (
     SELECT
-        name,
-        short_name,
-        class,
-        tensor_core,
+        told,
         any_value(whole) AS count,
         sum(dur_ns * count)::BIGINT AS work_ns,
         middle_of(dur_ns, upto, whole) AS median_ns,
         min(dur_ns) AS min_ns,
         max(dur_ns) AS max_ns
     FROM _upto
-    GROUP BY name, short_name, class, tensor_core
+    GROUP BY told
+),
+
+_name AS (
+    SELECT
+        n.name,
+        n.short_name,
+        n.class,
+        n.tensor_core,
+        k.* EXCLUDE (told)
+    FROM _kernel AS k
+    LEFT JOIN kernel_name AS n ON k.told = n.name_id
 ),
 
 _ranked AS (

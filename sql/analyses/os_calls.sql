@@ -13,53 +13,9 @@
 --   min_ns     BIGINT   shortest
 --   max_ns     BIGINT   longest
 --   total      BIGINT   how many names there are
-WITH
-_name AS (
-    SELECT
-        id,
-        CASE
-            WHEN value LIKE 'cuda%' THEN regexp_replace(value, '(_pt[sd][zs])?_v\d{4,5}$', '')
-            ELSE value
-        END AS name
-    FROM string
-),
-
-_counted AS (
-    SELECT
-        name_id,
-        end_ns - start_ns AS dur_ns,
-        count(*) AS count
-    FROM owned_os_call
-    GROUP BY name_id, dur_ns
-),
-
-_named AS (
-    SELECT
-        coalesce(n.name, '(unnamed)') AS name,
-        c.dur_ns,
-        sum(c.count)::BIGINT AS count
-    FROM _counted AS c
-    LEFT JOIN _name AS n ON c.name_id = n.id
-    GROUP BY ALL
-),
-
-_upto AS (
-    SELECT
-        *,
-        sum(count) OVER (PARTITION BY name ORDER BY dur_ns)::BIGINT AS upto,
-        sum(count) OVER (PARTITION BY name)::BIGINT AS whole
-    FROM _named
-)
-
 SELECT
-    name,
-    any_value(whole) AS count,
-    sum(dur_ns * count)::BIGINT AS total_ns,
-    middle_of(dur_ns, upto, whole) AS median_ns,
-    min(dur_ns) AS min_ns,
-    max(dur_ns) AS max_ns,
+    *,
     count(*) OVER () AS total
-FROM _upto
-GROUP BY name
+FROM call_times('owned_os_call')
 ORDER BY total_ns DESC, name
 LIMIT $most
