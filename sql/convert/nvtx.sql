@@ -28,7 +28,10 @@ SELECT
     END AS end_ns,
     end_thread,
     coalesce(domain, 0) AS domain,
-    CASE WHEN event_type = 34 THEN 'mark' WHEN event_type IN (60, 71) THEN 'start_end' ELSE 'push_pop' END AS kind,
+    -- Few texts: passed on as numbers, they are written in half the time.
+    CASE
+        WHEN event_type = 34 THEN 'mark' WHEN event_type IN (60, 71) THEN 'start_end' ELSE 'push_pop'
+    END::ENUM('mark', 'push_pop', 'start_end') AS kind,
     coalesce(text_id(plain), text_id) AS name_id,
     coalesce(framework, false) AS framework,
     event_type != 34 AND is_open(start_ns, end_ns) AS open,
