@@ -16,7 +16,7 @@ from concurrent.futures import (
     wait,
 )
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -39,6 +39,8 @@ _BESIDE_MEMORY = 600_000_000
 _LARGE_MEMORY = 400_000_000
 # A small machine has more; the rest is the system's, its file cache and the user's.
 _CORE_MEMORY = 1_000_000_000
+# A worker that holds more than this is not kept for the next calls.
+_LIGHT_MEMORY = 400_000_000
 _GRACE_S = 2.0
 _LOOK_UP_S = 0.2
 
@@ -56,6 +58,42 @@ class TaskError(NsysflowError):
     """Something that nsysflow did not expect while it worked on one input."""
 
 
+@dataclass
+class _Workers:
+    """Processes that wait for the next calls: to start one takes longer than to read a small rank.
+
+    They end when this is no longer referred to.
+    """
+
+    idle: ProcessPoolExecutor | None = None
+    count: int = 0
+
+    def take(self, jobs: int) -> ProcessPoolExecutor:
+        """Return at least so many; they are the caller's."""
+        pool, self.idle = self.idle, None
+        if pool is not None and self.count >= jobs:
+            return pool
+        _end(pool)
+        # Spawned, not forked: the parent may hold threads of DuckDB and Arrow that a fork would
+        # break.
+        context = multiprocessing.get_context("spawn")
+        self.count = jobs
+        return ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_on_signal)
+
+    def give_back(self, pool: ProcessPoolExecutor) -> None:
+        """Keep what was taken, unless its memory is better given to others."""
+        held = [machine.resident_bytes(child.pid) for child in multiprocessing.active_children()]
+        if all(size is not None and size <= _LIGHT_MEMORY for size in held):
+            self.idle = pool
+        else:
+            _end(pool)
+
+    def dismiss(self) -> None:
+        """End those that wait."""
+        pool, self.idle = self.idle, None
+        _end(pool)
+
+
 @dataclass(frozen=True)
 class Pool:
     """Where calls run. ``memory_bytes`` is for all of them together; None: what the machine has."""
@@ -64,6 +102,7 @@ class Pool:
     memory_bytes: int | None = None
     scheduler: str | None = None
     scheduler_file: Path | None = None
+    _workers: _Workers = field(default_factory=_Workers, compare=False, repr=False)
 
     @property
     def clustered(self) -> bool:
@@ -112,13 +151,16 @@ class Pool:
         worker of a cluster has to see.
         """
         jobs = self.jobs or machine.cores()
+        if not calls:
+            return
         if self.clustered:
             yield from _on_cluster(self, function, calls, shared)
         elif jobs == 1 or len(calls) == 1:
+            self._workers.dismiss()
             for index, call in enumerate(calls):
                 yield index, guarded(function, call)
         else:
-            yield from _in_processes(min(jobs, len(calls)), function, calls)
+            yield from _in_processes(self._workers, min(jobs, len(calls)), function, calls)
 
 
 def guarded(function: Function, call: Call) -> Outcome:
@@ -152,30 +194,30 @@ def _died() -> Outcome:
 
 
 def _in_processes(
-    jobs: int, function: Function, calls: Sequence[Call]
+    workers: _Workers, jobs: int, function: Function, calls: Sequence[Call]
 ) -> Iterator[tuple[int, Outcome]]:
     queue = deque(range(len(calls)))
     while queue:
         # A dying process takes the whole pool along, without telling whose call killed it.
-        suspects = yield from _until_broken(jobs, function, calls, queue)
+        suspects = yield from _until_broken(workers, jobs, function, calls, queue)
         for index in suspects:
-            yield from _until_dead(function, calls, index)
+            yield from _until_dead(workers, function, calls, index)
 
 
 def _until_dead(
-    function: Function, calls: Sequence[Call], index: int
+    workers: _Workers, function: Function, calls: Sequence[Call], index: int
 ) -> Iterator[tuple[int, Outcome]]:
-    if (yield from _until_broken(1, function, calls, deque([index]))):
+    # One that shares the pool with others, even idle ones, could be blamed for their death.
+    workers.dismiss()
+    if (yield from _until_broken(workers, 1, function, calls, deque([index]))):
         yield index, _died()
 
 
 def _until_broken(
-    jobs: int, function: Function, calls: Sequence[Call], queue: deque[int]
+    workers: _Workers, jobs: int, function: Function, calls: Sequence[Call], queue: deque[int]
 ) -> Generator[tuple[int, Outcome], None, list[int]]:
     """Work through ``queue``; return the calls that were running when a worker died, if one did."""
-    # Spawned, not forked: the parent may hold threads of DuckDB and Arrow that a fork would break.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_leave_on_signal)
+    pool = workers.take(jobs)
     running: dict[Future[Outcome], int] = {}
     finished = False
     try:
@@ -193,7 +235,10 @@ def _until_broken(
     except BrokenProcessPool:
         return sorted([*running.values(), index])
     finally:
-        _end(pool, kill=not finished)
+        if finished:
+            workers.give_back(pool)
+        else:
+            _end(pool, kill=True)
     return []
 
 
@@ -202,7 +247,9 @@ def _outcome(future: Future[Outcome]) -> Outcome:
     return future.result() if error is None else Outcome(error=_fault(Exception(error)))
 
 
-def _end(pool: ProcessPoolExecutor, *, kill: bool) -> None:
+def _end(pool: ProcessPoolExecutor | None, *, kill: bool = False) -> None:
+    if pool is None:
+        return
     workers = multiprocessing.active_children() if kill else []
     for worker in workers:
         worker.terminate()

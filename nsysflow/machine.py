@@ -24,6 +24,12 @@ def memory_bytes() -> int:
     return min(total, int(limit[0])) if limit and limit[0].isdigit() else total
 
 
+def resident_bytes(pid: int | None) -> int | None:
+    """Return the memory that a process holds, None where that is not told."""
+    pages = _words(Path(f"/proc/{pid}/statm"))
+    return int(pages[1]) * os.sysconf("SC_PAGE_SIZE") if len(pages) > 1 else None
+
+
 def free_disk_bytes(folder: Path) -> int:
     """Return the free bytes where ``folder`` is, or will be."""
     while not folder.exists() and folder != folder.parent:

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +49,15 @@ class Plan:
 class _Stage:
     """One kind of call: ``arguments(position, limits)`` are those of the call at a position.
 
-    ``need(position)`` is about how much memory the call takes in bytes.
+    ``need(position)`` is about how much memory the call takes in bytes; ``is_done(position)`` tells
+    that an earlier run did it, which is found out sooner than a process is started.
     """
 
     name: str
     function: Function
     arguments: Callable[[int, Limits], tuple[Any, ...]]
     need: Callable[[int], int] = lambda _position: 0
+    is_done: Callable[[int], bool] = lambda _position: False
 
 
 def convert(found: Found, out: OutDir, plan: Plan) -> Record:
@@ -77,7 +80,11 @@ def convert(found: Found, out: OutDir, plan: Plan) -> Record:
         target = out.store / str(states[index].trace)
         return (found.inputs[index], target, plan.settings, limits, plan.nsys)
 
-    stage = _Stage("convert", tasks.convert_input, call)
+    def is_done(index: int) -> bool:
+        target = out.store / str(states[index].trace)
+        return tasks.is_converted(found.inputs[index], target, plan.settings)
+
+    stage = _Stage("convert", tasks.convert_input, call, is_done=is_done)
     with _running(stage, plan.mine(len(states)), out, plan) as ends:
         for position, outcome in ends:
             state = replace(states[position], status="ok")
@@ -210,7 +217,10 @@ def _analyse_lanes(
     def need(index: int) -> int:
         return LANE_BYTES + OP_BYTES * table.lanes[index].ops
 
-    stage = _Stage("analyse", tasks.analyse_lane, call, need)
+    def is_done(index: int) -> bool:
+        return tasks.is_analysed(out.store, table.lanes[index], table.hosts, plan.settings)
+
+    stage = _Stage("analyse", tasks.analyse_lane, call, need, is_done)
     with _running(stage, plan.mine(len(table.lanes)), out, plan) as ends:
         for position, outcome in ends:
             if outcome.error is not None:
@@ -263,19 +273,30 @@ def _running(
         need = max(map(stage.need, positions), default=0)
         pool = plan.pool.fitting(need)
         limits = pool.limits(max(1, len(positions)), scratch, need)
-        calls = [stage.arguments(position, limits) for position in positions]
-        progress = Progress(plan.console, stage.name, len(calls))
+        done = [position for position in positions if _is_done(stage, position)]
+        waiting = sorted(set(positions) - set(done))
+        calls = [stage.arguments(position, limits) for position in waiting]
+        progress = Progress(plan.console, stage.name, len(positions))
 
         def told(ends: Iterator[tuple[int, Outcome]]) -> Iterator[tuple[int, Outcome]]:
-            for index, outcome in ends:
+            kept = ((position, Outcome(value="kept")) for position in done)
+            made = ((waiting[index], outcome) for index, outcome in ends)
+            for position, outcome in chain(kept, made):
                 progress.step()
-                what = f"{stage.name} {index + 1}/{len(calls)}"
+                what = f"{stage.name} {positions.index(position) + 1}/{len(positions)}"
                 plan.console.detail(f"{what}: {outcome.value or outcome.error or 'done'}")
-                yield positions[index], outcome
+                yield position, outcome
 
         with contextlib.closing(pool.run(stage.function, calls, out.path)) as ends:
             yield told(ends)
         progress.end()
+
+
+def _is_done(stage: _Stage, position: int) -> bool:
+    # Why an input cannot even be looked at is said by the call.
+    with contextlib.suppress(NsysflowError, OSError):
+        return stage.is_done(position)
+    return False
 
 
 @contextlib.contextmanager

@@ -32,11 +32,17 @@ def convert_input(
     found: Input, target: Path, settings: Settings, limits: Limits, nsys: str | None
 ) -> str:
     """Convert one input unless the store has it already; return ``made`` or ``kept``."""
-    key = convert.store_key(found, settings)
-    if capture(target).get("key") == key:
+    if is_converted(found, target, settings):
         return "kept"
     convert.convert_trace(found, target, settings, limits, nsys)
     return "made"
+
+
+def is_converted(found: Input, target: Path, settings: Settings) -> bool:
+    """Return whether the store has an input as it is now."""
+    key = capture(target).get("key")
+    # Small inputs are read whole for their key.
+    return key is not None and bool(key == convert.store_key(found, settings))
 
 
 def capture(trace: Path) -> dict[str, Any]:
@@ -59,11 +65,9 @@ def analyse_lane(
 
     The job adds what lies across ranks and writes ``rank-<label>.json`` from it.
     """
-    target = lane_document(store, lane)
-    note = store / KEYS / f"rank-{lane.label}.json"
-    key = _lane_key(store, lane, hosts, settings)
-    if _json(note) == {"key": key, "document": _digest(target)}:
+    if is_analysed(store, lane, hosts, settings):
         return "kept"
+    target, note = lane_document(store, lane), _note(store, lane)
     # What an interrupt leaves is not taken for whole, whatever the settings then.
     note.unlink(missing_ok=True)
     masker = Masker(hosts)
@@ -74,8 +78,25 @@ def analyse_lane(
     outdir.write_text(target, outdir.json_text(document))
     if not _failed(document):
         note.parent.mkdir(exist_ok=True)
-        outdir.write_text(note, outdir.json_text({"key": key, "document": _digest(target)}))
+        outdir.write_text(note, outdir.json_text(_noted(store, lane, hosts, settings)))
     return "made"
+
+
+def is_analysed(store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings) -> bool:
+    """Return whether the store has a whole document of the lane, made of what it holds now."""
+    note = _json(_note(store, lane))
+    return note is not None and bool(note == _noted(store, lane, hosts, settings))
+
+
+def _note(store: Path, lane: rank.Lane) -> Path:
+    return store / KEYS / f"rank-{lane.label}.json"
+
+
+def _noted(
+    store: Path, lane: rank.Lane, hosts: dict[str, str], settings: Settings
+) -> dict[str, Any]:
+    key = _lane_key(store, lane, hosts, settings)
+    return {"key": key, "document": _digest(lane_document(store, lane))}
 
 
 def _failed(document: dict[str, Any]) -> bool:

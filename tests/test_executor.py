@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from nsysflow import executor
 from nsysflow.errors import InputError, UsageError
 from nsysflow.executor import Outcome, Pool
 from tests.support import chores
@@ -150,3 +151,54 @@ def test_dask_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(UsageError, match="not installed"):
         list(Pool(scheduler="tcp://127.0.0.1:1").run(chores.square, [(1,)], tmp_path))
+
+
+def test_workers_wait_for_the_next_calls(tmp_path: Path) -> None:
+    pool = Pool(jobs=2)
+    calls = [(tmp_path,)] * 4
+    first = {outcome.value for _, outcome in pool.run(chores.whoami, calls, tmp_path)}
+    # Fewer calls, a pool that was narrowed: the same processes.
+    again = pool.fitting(0).run(chores.whoami, calls[:2], tmp_path)
+    assert {outcome.value for _, outcome in again} <= first
+    assert os.getpid() not in first
+
+
+def test_workers_end_with_their_pool_and_before_a_call_of_its_own(tmp_path: Path) -> None:
+    for end in (lambda pool: list(pool.run(chores.square, [(3,)], tmp_path)), lambda _: None):
+        pool = Pool(jobs=2)
+        workers = {o.value for _, o in pool.run(chores.whoami, [(tmp_path,)] * 4, tmp_path)}
+        assert any(map(alive, workers))
+        end(pool)
+        del pool
+        gone = time.monotonic() + 10
+        while any(map(alive, workers)):
+            assert time.monotonic() < gone
+            time.sleep(0.05)
+
+
+def test_workers_that_hold_much_are_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(executor, "_LIGHT_MEMORY", 1)
+    pool = Pool(jobs=2)
+    calls = [(tmp_path,)] * 4
+    first = {outcome.value for _, outcome in pool.run(chores.whoami, calls, tmp_path)}
+    assert not any(map(alive, first))
+    second = {outcome.value for _, outcome in pool.run(chores.whoami, calls, tmp_path)}
+    assert not first & second
+
+
+def test_a_dead_worker_does_not_cost_the_next_calls(tmp_path: Path) -> None:
+    pool = Pool(jobs=3)
+    check(outcomes(pool, tmp_path))
+    workers = [o.value for _, o in pool.run(chores.whoami, [(tmp_path,)] * 3, tmp_path)]
+    os.kill(workers[0], signal.SIGKILL)
+    found = dict(pool.run(chores.square, [(n,) for n in range(5)], tmp_path))
+    assert [found[n].value for n in range(5)] == [0, 1, 4, 9, 16]
+
+
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] != "Z"
+    except OSError:
+        return False

@@ -6,9 +6,11 @@ import os
 import shutil
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from nsysflow import executor
 from nsysflow.model import STORE_FORMAT
 from tests.support.command import in_process, read_json, report
 from tests.support.export import Export, busy_export, ms, us
@@ -125,6 +127,32 @@ def test_only_what_changed_is_done_again(run: Path, tmp_path: Path) -> None:
         *(f"analyse {number}/3: made" for number in (1, 2, 3)),
         *(f"convert {number}/3: kept" for number in (1, 2, 3)),
     ]
+
+
+def test_what_is_done_starts_no_process(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, started = tmp_path / "out", []
+    usual = executor.ProcessPoolExecutor
+
+    def starting(*arguments: Any, **named: Any) -> Any:
+        started.append(arguments)
+        return usual(*arguments, **named)
+
+    monkeypatch.setattr(executor, "ProcessPoolExecutor", starting)
+    assert in_process("report", run, "-o", out, "--jobs", 2).code == 0
+    # One set of workers converts, analyses and draws.
+    assert len(started) == 1
+    before = shown(out)
+    assert in_process("convert", run, "-o", out, "--jobs", 2).code == 0
+    assert in_process("analyse", out, "--jobs", 2).code == 0
+    assert len(started) == 1
+    (run / "rank1.sqlite").unlink()
+    stepped().write_sqlite(run / "rank3.sqlite")
+    assert in_process("convert", run, "-o", out, "--jobs", 2).code == 0
+    # What is left is one call, which needs none either.
+    assert len(started) == 1
+    assert shown(out) == before
 
 
 def test_a_document_that_was_touched_is_made_again(run: Path, tmp_path: Path) -> None:

@@ -14,6 +14,11 @@ def square(number: int) -> int:
     return number * number
 
 
+def whoami(_folder: Path) -> int:
+    time.sleep(0.1)
+    return os.getpid()
+
+
 def chore(number: int, folder: Path) -> int:
     """Do what the number says; leave a trace of having been called."""
     with (folder / f"called-{number}").open("a") as file:
