@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nsysflow import front
 
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(0)
     from nsysflow.console import Console  # noqa: PLC0415
 
-    _interrupt_on_terminate()
+    _interrupt_on_signals()
     sys.exit(run(given, Console()))
 
 
@@ -38,14 +38,17 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, open(os.devnull, "w" if number else "r"))  # noqa: SIM115, PTH123
 
 
-def _interrupt_on_terminate() -> None:
-    # What a job scheduler sends when the time is over ends as tidily as Ctrl-C does.
+def _interrupt_on_signals() -> None:
     import signal  # noqa: PLC0415
 
-    def interrupt(_number: int, _frame: object) -> NoReturn:
-        raise KeyboardInterrupt
+    from nsysflow import interrupt  # noqa: PLC0415
 
-    signal.signal(signal.SIGTERM, interrupt)
+    # What a job scheduler sends when the time is over ends as tidily as Ctrl-C does.
+    numbers = [signal.SIGTERM]
+    # A shell starts what runs in the background deaf to Ctrl-C.
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        numbers.append(signal.SIGINT)
+    interrupt.raise_on(KeyboardInterrupt, *numbers)
 
 
 def run(arguments: list[str], console: Console) -> int:
@@ -58,7 +61,7 @@ def run(arguments: list[str], console: Console) -> int:
     try:
         # Not group.main(): that prints an empty line of its own on an interrupt.
         with group.make_context("nsysflow", arguments, obj=console) as context:
-            code = group.invoke(context)
+            code = _invoked(group, context)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
@@ -77,6 +80,16 @@ def run(arguments: list[str], console: Console) -> int:
         console.fail(f"nsysflow: {known}" if known else fault)
         return known.exit_code if known else errors.EXIT_FAULT
     return code if isinstance(code, int) else errors.EXIT_OK
+
+
+def _invoked(group: click.Group, context: click.Context) -> Any:  # noqa: ANN401 - as click says
+    from nsysflow import interrupt  # noqa: PLC0415
+
+    try:
+        return group.invoke(context)
+    except Exception:
+        interrupt.again()
+        raise
 
 
 def _usage(error: click.ClickException, console: Console) -> int:

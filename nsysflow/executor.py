@@ -18,10 +18,9 @@ from concurrent.futures import (
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
-from nsysflow import machine
+from nsysflow import interrupt, machine
 from nsysflow.errors import EXIT_INTERRUPTED, NsysflowError, UsageError, disk_error
 from nsysflow.settings import Limits
 
@@ -167,10 +166,12 @@ def guarded(function: Function, call: Call) -> Outcome:
     """Call, and return the failure instead of raising it: not every exception can be pickled."""
     try:
         return Outcome(value=function(*call))
-    except NsysflowError as error:
-        return Outcome(error=error, trace=traceback.format_exc() if error.__cause__ else None)
     except Exception as error:  # noqa: BLE001 - a fault on one input must not cost the others
-        return Outcome(error=_fault(error), trace=traceback.format_exc())
+        interrupt.again()
+        trace = traceback.format_exc()
+        if isinstance(error, NsysflowError):
+            return Outcome(error=error, trace=trace if error.__cause__ else None)
+        return Outcome(error=_fault(error), trace=trace)
 
 
 def _fault(error: Exception) -> TaskError:
@@ -262,11 +263,7 @@ def _end(pool: ProcessPoolExecutor | None, *, kill: bool = False) -> None:
 
 def _leave_on_signal() -> None:
     # As an exception, so that what the task started (nsys) is ended on the way out.
-    def leave(_number: int, _frame: FrameType | None) -> None:
-        raise SystemExit(EXIT_INTERRUPTED)
-
-    signal.signal(signal.SIGINT, leave)
-    signal.signal(signal.SIGTERM, leave)
+    interrupt.raise_on(lambda: SystemExit(EXIT_INTERRUPTED), signal.SIGINT, signal.SIGTERM)
 
 
 def _on_cluster(

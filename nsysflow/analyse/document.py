@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from nsysflow import __version__
+from nsysflow import __version__, interrupt
 from nsysflow.analyse import causes, timeline
 from nsysflow.analyse.facts import Facts
 from nsysflow.analyse.phase import measure_phases
@@ -200,6 +200,7 @@ def _section(work: Workspace, analysis: Analysis, known: Known, params: dict[str
         }
         return analysis.section(rows, known)
     except Exception as error:  # noqa: BLE001 - one failed question must not cost the others
+        interrupt.again()
         reason = f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"
         return {"status": "error", "reason": reason}
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsysflow import __version__
+from nsysflow import __version__, interrupt
 from nsysflow.analyse.agreement import disagreements
 from nsysflow.analyse.compose import compose
 from nsysflow.analyse.failed import failed
@@ -71,6 +71,7 @@ def analyse_job(
         try:
             light, sections, found = _across(files, lanes, table, settings)
         except Exception as error:  # noqa: BLE001 - a fault across ranks must not cost the lanes
+            interrupt.again()
             reason = {"status": "error", "reason": f"{type(error).__name__}: {error}"}
     if reason is not None:
         light = [_pass_on(files, lane) for lane in lanes]

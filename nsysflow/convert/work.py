@@ -127,7 +127,9 @@ class Work:
 
         def taken() -> _Taken:
             rows = self.connection.sql(_select(stem), params=parameters)
-            return take(pa.RecordBatchReader.from_stream(rows))
+            # Until its result is closed the engine takes no other statement.
+            with pa.RecordBatchReader.from_stream(rows) as reader:
+                return take(reader)
 
         with self._as_it_comes():
             found, seen = self.raw.over(self.connection, views, taken)

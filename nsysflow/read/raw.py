@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 import pyarrow as pa
 
+from nsysflow import interrupt
 from nsysflow.read.text import readable
 
 if TYPE_CHECKING:
@@ -222,6 +223,7 @@ class RawTrace(ABC):
                         stack.enter_context(self._view(connection, name, request, seen[name]))
                     return act(), seen
             except Exception as error:
+                interrupt.again()
                 failed = [view.failure for view in seen.values() if view.failure]
                 again = {views[name].table for name, view in seen.items() if view.trouble}
                 if not again or any(self._ways.get(table) == CAREFUL for table in again):
