@@ -43,6 +43,23 @@ def test_n01_a_range_without_a_text_costs_nothing_else(tmp_path: Path) -> None:
     assert rows["load"]["work_ns"] == ms(19)
 
 
+@pytest.mark.parametrize("last", ["open", "ends elsewhere", "none"])
+def test_n01_what_began_last_and_encloses_nothing_ends_no_other(tmp_path: Path, last: str) -> None:
+    """A request that another thread answers, or never, may be the last thing that began."""
+    export = Export()
+    export.nvtx("train", ms(0), ms(100))
+    export.nvtx("forward", ms(1), ms(60))
+    if last == "open":
+        export.nvtx("request", ms(20), None)
+    elif last == "ends elsewhere":
+        export.nvtx("request", ms(20), ms(99), kind=60, end_tid=177)
+    for at in (10, 30, 70):
+        export.kernel("gemm", ms(at) + us(20), ms(at + 2), launch=(ms(at), ms(at) + us(9)))
+    rows = {row["path"]: row["work_ns"] for row in run_one(tmp_path, export)["nvtx"]["items"]}
+    each = ms(2) - us(20)
+    assert (rows["train"], rows["train / forward"]) == (3 * each, 2 * each)
+
+
 def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
     """Every library that asks for a domain by name gets an id of its own."""
     export = Export()
