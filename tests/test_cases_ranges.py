@@ -76,6 +76,21 @@ def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
     assert (both["work_ns"], both["projected_ns"]) == (2 * (ms(3) - us(20)),) * 2
 
 
+@pytest.mark.parametrize("first", [0, 4])
+def test_n01_a_domain_without_a_name_is_listed_in_one_order(tmp_path: Path, first: int) -> None:
+    """Its row may look like that of the default domain: what begins first must not tell them."""
+    export = Export()
+    for number, domain in enumerate((first, 4 - first)):
+        export.nvtx("same", ms(10 * number), ms(10 * number + 5), domain=domain)
+    export.nvtx("same", ms(30), None, domain=4)
+    export.kernel("gemm", ms(40), ms(50), launch=(ms(39), ms(39) + us(9)))
+    rows = run_one(tmp_path, export)["nvtx"]["items"]
+    assert [(row["path"], row["domain"], row["open"]) for row in rows] == [
+        ("same", None, 1),
+        ("same", None, 0),
+    ]
+
+
 @pytest.mark.parametrize("annotated", [False, True])
 def test_n03_training_on_a_thread_that_is_not_the_first(tmp_path: Path, annotated: bool) -> None:
     """A worker process trains on any thread; autograd works for the only one that may be it."""
