@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -89,7 +90,9 @@ class Console:
 
     def _log(self, kind: str, text: str) -> None:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._append(f"{now} {kind} {plain(text)}")
+        # Its folder may have gone away; whoever writes a result there tells so.
+        with contextlib.suppress(OSError):
+            self._append(f"{now} {kind} {plain(text)}")
 
     def _append(self, line: str) -> None:
         if self.log_path is None:

@@ -43,6 +43,23 @@ def test_n01_a_range_without_a_text_costs_nothing_else(tmp_path: Path) -> None:
     assert rows["load"]["work_ns"] == ms(19)
 
 
+@pytest.mark.parametrize("last", ["open", "ends elsewhere", "none"])
+def test_n01_what_began_last_and_encloses_nothing_ends_no_other(tmp_path: Path, last: str) -> None:
+    """A request that another thread answers, or never, may be the last thing that began."""
+    export = Export()
+    export.nvtx("train", ms(0), ms(100))
+    export.nvtx("forward", ms(1), ms(60))
+    if last == "open":
+        export.nvtx("request", ms(20), None)
+    elif last == "ends elsewhere":
+        export.nvtx("request", ms(20), ms(99), kind=60, end_tid=177)
+    for at in (10, 30, 70):
+        export.kernel("gemm", ms(at) + us(20), ms(at + 2), launch=(ms(at), ms(at) + us(9)))
+    rows = {row["path"]: row["work_ns"] for row in run_one(tmp_path, export)["nvtx"]["items"]}
+    each = ms(2) - us(20)
+    assert (rows["train"], rows["train / forward"]) == (3 * each, 2 * each)
+
+
 def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
     """Every library that asks for a domain by name gets an id of its own."""
     export = Export()
@@ -57,6 +74,21 @@ def test_n01_one_domain_under_two_ids_is_one_domain(tmp_path: Path) -> None:
     both = rows[("same", "libx")]
     assert (both["count"], both["host_ns"]) == (2, ms(10))
     assert (both["work_ns"], both["projected_ns"]) == (2 * (ms(3) - us(20)),) * 2
+
+
+@pytest.mark.parametrize("first", [0, 4])
+def test_n01_a_domain_without_a_name_is_listed_in_one_order(tmp_path: Path, first: int) -> None:
+    """Its row may look like that of the default domain: what begins first must not tell them."""
+    export = Export()
+    for number, domain in enumerate((first, 4 - first)):
+        export.nvtx("same", ms(10 * number), ms(10 * number + 5), domain=domain)
+    export.nvtx("same", ms(30), None, domain=4)
+    export.kernel("gemm", ms(40), ms(50), launch=(ms(39), ms(39) + us(9)))
+    rows = run_one(tmp_path, export)["nvtx"]["items"]
+    assert [(row["path"], row["domain"], row["open"]) for row in rows] == [
+        ("same", None, 1),
+        ("same", None, 0),
+    ]
 
 
 @pytest.mark.parametrize("annotated", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from nsysflow import front
 from nsysflow.commands import group
+from nsysflow.console import Console
 from tests.support.command import as_process, in_process
 from tests.support.export import busy_export
 
@@ -395,3 +397,16 @@ def test_top_findings_name_what_they_may_save_and_where() -> None:
     }
     result["findings"] = [{**finding, "status": "ok"}, finding]
     assert summary.terminal(result, str).splitlines()[-1] == "1. Idle (at most 2.5 ms per step) [3]"
+
+
+def test_a_failure_is_told_where_the_log_went_away(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    console = Console()
+    console.start_log(folder / "nsysflow.log")
+    console.note("begun")
+    shutil.rmtree(folder)
+    console.fail("rank0.sqlite: cannot be read")
+    assert capsys.readouterr().err.splitlines()[-1] == "rank0.sqlite: cannot be read"

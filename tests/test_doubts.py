@@ -10,7 +10,7 @@ import pytest
 from nsysflow.errors import InputError, disk_error
 from nsysflow.model import OWN
 from nsysflow.render import render_rank
-from tests.support.command import in_process
+from tests.support.command import in_process, report
 from tests.support.engine import analysed
 from tests.support.export import KERNEL, Export, busy_export, ms, us
 from tests.support.html_page import Page
@@ -79,6 +79,24 @@ def test_without_kernels_nothing_is_claimed(graph: bool, tmp_path: Path) -> None
     else:
         assert states == {"unavailable"}
         assert "No kernels are in this capture: what the GPU computed is not known." in page
+
+
+@pytest.mark.parametrize("lacks", [{"demangledName"}, {"demangledName", "shortName"}])
+def test_a_kernel_without_any_name_is_listed(tmp_path: Path, lacks: set[str]) -> None:
+    export = Export(strict=False)
+    for number in range(4):
+        start = ms(2 * number)
+        export.kernel("gemm", start, start + ms(1), short="g", launch=(start, start + us(5)))
+    export.rows[KERNEL][3] |= dict.fromkeys(lacks)
+    run = tmp_path / "run"
+    export.write_sqlite(run / "rank0.sqlite")
+    made = report(run, tmp_path / "out")
+    assert made.ended.code == 0, made.ended.err
+    name = "(unnamed kernel)" if "shortName" in lacks else "g"
+    rows = {row["name"]: (row["count"], row["work_ns"]) for row in made.lane["kernels"]["top"]}
+    assert rows == {"gemm": (3, ms(3)), name: (1, ms(1))}
+    assert made.lane["buckets"]["compute_only"] == ms(4)
+    assert ("the names of 1 of 4 kernels are missing" in made.ended.out) == ("shortName" in lacks)
 
 
 def test_missing_names_leave_communication_untold(tmp_path: Path) -> None:

@@ -71,7 +71,10 @@ def written(paths: Paths, path: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_nesting_in_chunks(seed: int) -> None:
-    """Ranges, some crossing, in chunks: the path at each instant as brute force finds it."""
+    """Ranges, some crossing, in chunks: the path at each instant as brute force finds it.
+
+    Some chunks begin before their first range, and some have none: what they hold nests nothing.
+    """
     rng = random.Random(seed)  # noqa: S311 - only has to repeat
     count, size = rng.randint(1, 30), rng.randint(1, 7)
     ranges = sorted(
@@ -96,14 +99,16 @@ def test_nesting_in_chunks(seed: int) -> None:
 
     paths = Paths()
     walker = Thread(paths)
-    for low in range(0, count, size):
-        some = slice(low, low + size)
-        got = walker.add(start[some], end[some], name[some], np.full(len(start[some]), OUTSIDE))
-        assert [written(paths, int(p)) for p in got] == [
-            path_of(k) for k in range(low, min(low + size, count))
-        ]
-        last = low + size >= count
-        times = np.arange(start[low], END if last else start[low + size])
+    cuts = [0, *sorted(rng.randint(0, count) for _ in range(count // size))]
+    since = sorted(rng.randint(start[max(low - 1, 0)], start[min(low, count - 1)]) for low in cuts)
+    for low, high, begin, stop in zip(
+        cuts, [*cuts[1:], count], since, [*since[1:], END], strict=True
+    ):
+        some = slice(low, high)
+        roots = np.full(high - low, OUTSIDE)
+        got = walker.add(start[some], end[some], name[some], roots, since=begin)
+        assert [written(paths, int(p)) for p in got] == [path_of(k) for k in range(low, high)]
+        times = np.arange(begin, stop)
         assert [written(paths, int(p)) for p in walker.at(times)] == [at(int(t)) for t in times]
 
 
@@ -112,6 +117,7 @@ def test_a_program_that_never_pops_costs_its_depth_only() -> None:
     start = np.arange(count, dtype=np.int64)
     end = np.full(count, 10_000, dtype=np.int64) - start
     paths = Paths()
-    got = Thread(paths).add(start, end, np.zeros(count, np.int64), np.full(count, OUTSIDE))
+    names, roots = np.zeros(count, np.int64), np.full(count, OUTSIDE)
+    got = Thread(paths).add(start, end, names, roots, since=0)
     assert len(paths) <= 65
     assert len(set(got.tolist())) == len(paths)

@@ -409,6 +409,22 @@ def test_odd_types_in_a_parquetdir(tmp_path: Path, connection: duckdb.DuckDBPyCo
         assert read(connection, raw, request) == [(None, 5, "\ufffd")]
 
 
+@pytest.mark.parametrize("kind", [pa.float64(), pa.int32(), pa.bool_(), pa.list_(pa.string())])
+def test_a_column_of_another_kind_costs_itself_only(
+    tmp_path: Path, connection: duckdb.DuckDBPyConnection, kind: pa.DataType
+) -> None:
+    folder = tmp_path / "x_pqtdir"
+    folder.mkdir()
+    times = pa.array([5, -7], pa.timestamp("ns"))
+    lengths = pa.array([1, None], pa.duration("ns"))
+    stray = pa.nulls(2, kind)
+    table = pa.table({"a": times, "b": lengths, "t": stray, "raw": stray})
+    pq.write_table(table, folder / "rows_of.parquet")
+    with opened(folder, "parquetdir") as raw:
+        request = Request("rows_of", (*FIELDS, blob("raw")))
+        assert read(connection, raw, request) == [(-7, None, None, None), (5, 1, None, None)]
+
+
 def test_a_statement_that_fails_leaves_no_thread(
     tmp_path: Path, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -85,6 +85,24 @@ def test_forms(out: Path, tmp_path: Path) -> None:
     assert (ended.out, (tmp_path / "n").read_text()) == ("", "n\n4\n")
 
 
+def test_a_dash_is_stdout(out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert in_process("sql", out, "SELECT 1 AS a", "-o", "-", "--format", "csv").out == "a\n1\n"
+    refused = in_process("sql", out, "SELECT 1 AS a", "-o", "-", "--format", "parquet")
+    assert (refused.code, "is no text" in refused.err) == (2, True)
+    assert not (tmp_path / "-").exists()
+
+
+def test_a_query_file_of_any_editor(out: Path, tmp_path: Path) -> None:
+    path = tmp_path / "q.sql"
+    path.write_bytes(b"\xef\xbb\xbf-- one\r\nSELECT 1 AS a;\r\n")
+    assert in_process("sql", out, "-f", path, "--format", "csv").out == "a\n1\n"
+    path.write_bytes("SELECT 'é'".encode("utf-16"))
+    refused = in_process("sql", out, "-f", path)
+    assert refused.code == 2
+    assert refused.failures == [f"nsysflow: the query {path} cannot be read: it is no UTF-8"]
+
+
 def test_a_terminal_is_not_steered(out: Path) -> None:
     query = "SELECT 'a' || chr(27) || '[31m' || chr(8238) || chr(10) || 'b' AS x"
     assert ask(out, query).out == "x\na\\x1b[31m\\u202e b\n"

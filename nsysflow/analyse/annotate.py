@@ -147,7 +147,8 @@ class Annotation:
             position += len(starts)
             nests = (ends >= starts) & own
             path = np.empty(len(starts), np.int64)
-            path[nests] = walker.add(starts[nests], ends[nests], names[nests], under[nests])
+            some = (starts[nests], ends[nests], names[nests], under[nests])
+            path[nests] = walker.add(*some, since=int(starts[0]))
             path[~nests] = self.paths.children(under[~nests], names[~nests])
             self._count(path, starts, ends)
             yield walker, limit

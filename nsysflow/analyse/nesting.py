@@ -106,17 +106,14 @@ class Thread:
     _path: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     _parents: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
-    def add(self, starts: Ints, ends: Ints, names: Ints, roots: Ints) -> Ints:
+    def add(self, starts: Ints, ends: Ints, names: Ints, roots: Ints, since: int) -> Ints:
         """Take the next chunk and return the path of each of its ranges.
 
         ``roots[i]`` is the path that range ``i`` hangs under if nothing on its thread encloses it.
+        ``since`` is when the chunk begins: maybe with what encloses nothing, and is not given.
         """
-        if len(starts):
-            open_still = self._ends > starts[0]
-            carried = int(open_still.sum())
-        else:
-            open_still = np.zeros(len(self._ends), bool)
-            carried = 0
+        open_still = self._ends > since
+        carried = int(open_still.sum())
         self._starts = np.concatenate([self._starts[open_still], starts])
         self._ends = np.concatenate([self._ends[open_still], ends])
         known = self._path[open_still]
@@ -145,7 +142,7 @@ class Thread:
     def at(self, times: Ints) -> Ints:
         """Return the path of the innermost range around each time; -1 outside all.
 
-        Only times from this chunk's first start up to the next chunk's are answered rightly.
+        Only times from when this chunk begins until the next one does are answered rightly.
         """
         where = np.searchsorted(self._starts, times, side="right") - 1
         climbing = np.flatnonzero(where >= 0)

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     "--output",
     metavar="FILE",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the rows to FILE instead of stdout.",
+    help="Write the rows to FILE instead of stdout (-).",
 )
 @options.everywhere
 @click.pass_context
@@ -66,13 +66,15 @@ def sql(
 
     if query is not None and file is not None:
         raise UsageError("a query and -f FILE were both given", hint="give one of them")
+    if str(output) == "-":
+        output = None
     if form == "parquet" and output is None:
         raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
     if output is not None:
         output = target.settle(output, "-o", ours=rows.is_rows)
     console = options.console_of(context)
     store, told = _store(console, run)
-    text = file.read_text(encoding="utf-8") if file is not None else query
+    text = _query(file) if file is not None else query
     with tempfile.TemporaryDirectory() as scratch:
         connection = asking.connect(store, Pool().limits(1, Path(scratch)))
         found = asking.catalogue(store) if text is None else asking.run(connection, text)
@@ -81,6 +83,14 @@ def sql(
     if not told:
         pipeline.tell_failures(made, console)
     return pipeline.exit_code(state.status for state in made.states)
+
+
+def _query(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is no UTF-8"
+        raise UsageError(f"the query {file} cannot be read: {reason}") from error
 
 
 def _store(console: Console, run: Path) -> tuple[Path, bool]:

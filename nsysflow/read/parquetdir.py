@@ -25,6 +25,7 @@ _SUFFIX = ".parquet"
 _BATCH_ROWS = 65_536
 _UNSIGNED_64 = pa.uint64()
 _WRAP = 1 << 64
+_NANOSECONDS = (pa.timestamp("ns"), pa.duration("ns"))
 
 
 class ParquetTrace(RawTrace):
@@ -165,10 +166,8 @@ class ParquetTrace(RawTrace):
         present = [column for column in wanted.columns if self.has(table, column)]
         if not present:
             return pa.nulls(batch.num_rows, ARROW[wanted.kind])
-        if wanted.kind == "VARCHAR":
-            return batch.column(self._name(table, present[0]))
-        if wanted.kind == "BLOB":
-            return batch.column(self._name(table, present[0])).cast(pa.binary())
+        if wanted.kind != "BIGINT":
+            return _texts_or_bytes(batch.column(self._name(table, present[0])), wanted.kind)
         cells = [self._integers(batch, table, column) for column in present]
         combined = cells[0]
         for more in cells[1:] if wanted.combine != "first" else ():
@@ -185,6 +184,9 @@ class ParquetTrace(RawTrace):
             return cells.view(pa.int64())
         if pa.types.is_integer(cells.type) or pa.types.is_null(cells.type):
             return cells.cast(pa.int64())
+        if cells.type in _NANOSECONDS:
+            # A program that wrote the table again took the numbers for times.
+            return cells.view(pa.int64())
         values = [_integer(value) for value in cells.to_pylist()]
         lost = sum(value is None for value in values) - cells.null_count
         self.strays.add("non_integer_cells", lost)
@@ -203,6 +205,18 @@ def _is_simple(held: pa.DataType, kind: str) -> bool:
     if kind == "VARCHAR":
         return bool(pa.types.is_string(held) or pa.types.is_large_string(held))
     return bool(pa.types.is_binary(held))
+
+
+def _texts_or_bytes(cells: pa.Array, kind: str) -> pa.Array:
+    """Return a column as it stands, or without a value where it can hold none of this kind."""
+    if pa.types.is_nested(cells.type):
+        return pa.nulls(len(cells), ARROW[kind])
+    if kind == "VARCHAR":
+        return cells
+    try:
+        return cells.cast(pa.binary())
+    except pa.ArrowNotImplementedError:
+        return pa.nulls(len(cells), pa.binary())
 
 
 def _integer(value: object) -> int | None:

@@ -28,5 +28,6 @@ LEFT JOIN path_count AS c ON n.path = c.path
 LEFT JOIN path_work AS w ON n.path = w.path
 LEFT JOIN path_union AS u ON n.path = u.path
 WHERE coalesce(c.count, 0) + coalesce(c.open, 0) > 0 OR coalesce(w.work_ns, 0) > 0
-ORDER BY projected_ns DESC, host_ns DESC, path, domain
+-- A domain whose name was not recorded looks like the default one.
+ORDER BY projected_ns DESC, host_ns DESC, path, domain, work_ns DESC, count DESC, open DESC
 LIMIT $most

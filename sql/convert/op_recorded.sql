@@ -12,7 +12,7 @@
 --   start_ns         BIGINT
 --   end_ns           BIGINT
 --   fault            VARCHAR   why the row cannot be used, NULL if it can
---   name_id          BIGINT
+--   name_id          BIGINT    a kernel's full name; its base name, or -1, where none was recorded
 --   short_id         BIGINT
 --   context          BIGINT
 --   stream           BIGINT
@@ -62,7 +62,8 @@ SELECT
     _work.start_ns,
     _work.end_ns,
     time_fault(_work.start_ns, _work.end_ns, $limit_ns) AS fault,
-    _work.name_id,
+    -- Every kernel has a name to be listed under. No id of nsys is negative.
+    CASE WHEN _work.kind = 'kernel' THEN coalesce(_work.name_id, _work.short_id, -1) END AS name_id,
     _work.short_id,
     _work.context,
     _work.stream,

@@ -50,11 +50,12 @@ CREATE OR REPLACE MACRO range_fault(event_type, start_ns, end_ns, limit_ns) AS
         ELSE time_fault(start_ns, end_ns, limit_ns)
     END;
 
--- A duration in 32 bits, for sorting: to the ns up to two seconds, to 4 us up to two hours.
+-- A duration in 32 bits, for sorting: to the ns up to two seconds, to 4 us up to two hours. `greatest`
+-- keeps the subtraction inside 64 bits, as above.
 CREATE OR REPLACE MACRO short_duration(start_ns, end_ns) AS
     CASE
         WHEN end_ns < start_ns THEN 0::UINTEGER
-        WHEN end_ns >= start_ns + 8796093022208 THEN 4294967295::UINTEGER
-        WHEN end_ns >= start_ns + 2147483648 THEN (2147483648 + ((end_ns - start_ns) >> 12))::UINTEGER
+        WHEN start_ns <= greatest(end_ns, -4611686018427387904) - 8796093022208 THEN 4294967295::UINTEGER
+        WHEN end_ns - start_ns >= 2147483648 THEN (2147483648 + ((end_ns - start_ns) >> 12))::UINTEGER
         ELSE (end_ns - start_ns)::UINTEGER
     END;
