@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from nsysflow.convert import in_order
-from nsysflow.find import Input
 from nsysflow.read import open_raw
 from nsysflow.read import sqlite as reader
 from tests.support.export import Export
@@ -82,10 +81,10 @@ def test_parts_out_of_order_are_sorted(
     tmp_path: Path, readers: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The few rows that were looked at told nothing of the others.
-    monkeypatch.setattr(reader.SqliteTrace, "by_time", lambda *_: True)
+    monkeypatch.setattr(in_order, "_seems_by_time", lambda *_: True)
     path = annotated(seed).write_sqlite(tmp_path / "x.sqlite", shuffle=seed)
     large = converted(path, threads=readers)
-    monkeypatch.setattr(reader.SqliteTrace, "by_time", lambda *_: False)
+    monkeypatch.setattr(in_order, "_seems_by_time", lambda *_: False)
     usual = converted(path, threads=readers)
     assert large.rows("nvtx", ROWS) == usual.rows("nvtx", ROWS)
     assert all(starts == sorted(starts) for starts in by_thread(large).values())
@@ -100,17 +99,31 @@ def test_cells_that_are_no_integers(tmp_path: Path, readers: int) -> None:
     assert all(starts == sorted(starts) for starts in by_thread(large).values())
 
 
-def seems_by_time(path: Path, table: str = "NVTX_EVENTS", least: int = 1) -> Any:
-    found: Input = as_input(path)
-    with open_raw(found, path.parent, None, 2) as raw:
-        return raw.by_time(table, least)
+def sampled(path: Path, table: str = "NVTX_EVENTS", least: int = 1) -> list[tuple[Any, ...]]:
+    with open_raw(as_input(path), path.parent, None, 2) as raw:
+        return raw.sample(table, least, "start", "globalTid")
 
 
-def test_what_seems_to_lie_by_time(tmp_path: Path) -> None:
+def test_rows_that_tell_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = annotated(1).write_sqlite(tmp_path / "x.sqlite")
-    assert seems_by_time(path)
-    assert seems_by_time(path, least=150)
-    assert not seems_by_time(path, least=151)
-    assert not seems_by_time(path, "OSRT_API")
-    assert not seems_by_time(path, "StringIds")
-    assert not seems_by_time(annotated(1).write_sqlite(tmp_path / "y.sqlite", shuffle=2))
+    with closing(sqlite3.connect(path)) as database:
+        rows = database.execute("SELECT start, globalTid FROM NVTX_EVENTS").fetchall()
+    assert sampled(path) == rows
+    assert sampled(path, least=150) == rows
+    assert sampled(path, least=151) == []
+    assert sampled(path, "OSRT_API") == sampled(path, "StringIds") == []
+    monkeypatch.setattr(reader, "_SAMPLES", 10)
+    assert sampled(path) == rows[::14]
+
+
+@pytest.mark.parametrize(("threads", "shuffle"), [(48, None), (49, None), (3, 1)])
+def test_few_threads_in_the_order_of_time(
+    tmp_path: Path, readers: int, threads: int, shuffle: int | None
+) -> None:
+    export = Export()
+    export.kernel("gemm", 10, 20)
+    for start in range(200):
+        export.nvtx("layer", start, start + 1, tid=start % threads + 1)
+    store = converted(export.write_sqlite(tmp_path / "x.sqlite", shuffle=shuffle), threads=readers)
+    assert (len(files(store)) > 1) == (threads <= 48 and shuffle is None)
+    assert all(starts == sorted(starts) for starts in by_thread(store).values())

@@ -24,6 +24,8 @@ _STEP = 131_072
 _TIMES = ("start_ns", "end_ns")
 _KEYS = ("part", "reader")
 _MOST_PARTS = 256
+# With more, a lane would open as many files as a sort takes seconds.
+_MOST_THREADS = 48
 _BEFORE_ALL = np.iinfo(np.int64).min
 
 
@@ -36,7 +38,7 @@ def save_by_time(work: Work, stem: str, views: Mapping[str, Request]) -> tuple[i
     Returns the rows written and the rows read from the views.
     """
     (request,) = views.values()
-    if not work.raw.by_time(request.table, ROWS_WORTH_FILES):
+    if not _seems_by_time(work, request.table):
         return work.save_sorted(stem, views)
     folder = work.scratch / stem
     parts, read = work.stream(stem, views, partial(_written, folder=folder))
@@ -52,6 +54,15 @@ def save_by_time(work: Work, stem: str, views: Mapping[str, Request]) -> tuple[i
     written = sum(file.rows for files in parts for file in files)
     work.check(stem, written)
     return written, read
+
+
+def _seems_by_time(work: Work, table: str) -> bool:
+    """Return whether a table is large and, as some rows tell, in the order of few threads' time."""
+    rows = work.raw.sample(table, ROWS_WORTH_FILES, "start", "globalTid")
+    starts = [start for start, _ in rows if isinstance(start, int)]
+    threads = {thread for _, thread in rows}
+    ordered = all(earlier <= later for earlier, later in pairwise(starts))
+    return bool(starts) and ordered and len(threads) <= _MOST_THREADS
 
 
 class _File:

@@ -171,9 +171,12 @@ class RawTrace(ABC):
     def count(self, table: str) -> int:
         """Return the number of rows of a table, 0 if it is absent."""
 
-    def by_time(self, table: str, least: int) -> bool:  # noqa: ARG002 - forms that cannot tell
-        """Return whether a table of ``least`` rows or more seems to lie in the order of starts."""
-        return False
+    def sample(self, table: str, least: int, *columns: str) -> list[tuple[Any, ...]]:  # noqa: ARG002
+        """Return rows of a table of ``least`` rows or more, evenly spaced, as they lie in it.
+
+        None of a smaller table, of one that lacks a column, and of a form that cannot pick rows.
+        """
+        return []
 
     @abstractmethod
     def _open(

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import adbc_driver_sqlite.dbapi
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _NUMBER_ROWS, _TEXT_ROWS = 65_536, 16_384
 # Below this a second reader costs more than it saves.
 _ROWS_WORTH_A_THREAD = 250_000
-# Rows looked at to tell whether a table lies in the order of time.
+# Rows that tell what a table is like.
 _SAMPLES = 500
 # A crafted schema can make even a small question endless.
 _MOST_STEPS = 50_000_000
@@ -81,27 +81,23 @@ class SqliteTrace(RawTrace):
             return 0
         return self._number(f"SELECT count(*) FROM main.{_quoted(table)}") or 0
 
-    def by_time(self, table: str, least: int) -> bool:
-        """Return whether a table of ``least`` rows or more seems to lie in the order of starts.
-
-        A few rows tell.
-        """
+    def sample(self, table: str, least: int, *columns: str) -> list[tuple[Any, ...]]:
+        """Return rows of a table of ``least`` rows or more, evenly spaced, as they lie in it."""
         rowid = self._rowid(table)
-        span = self._span(table, rowid) if rowid and self.has(table, "start") else None
+        asked = all(self.has(table, column) for column in columns)
+        span = self._span(table, rowid) if rowid and asked else None
         if span is None or span[1] - span[0] + 1 < least:
-            return False
-        rows = (
-            f"SELECT start FROM main.{_quoted(table)} WHERE {rowid} >= ? ORDER BY {rowid} LIMIT 1"
+            return []
+        names = ", ".join(map(_quoted, columns))
+        row = (
+            f"SELECT {names} FROM main.{_quoted(table)} WHERE {rowid} >= ? ORDER BY {rowid} LIMIT 1"
         )
-        step = max(1, (span[1] - span[0]) // _SAMPLES)
+        places = range(span[0], span[1] + 1, max(1, (span[1] - span[0]) // _SAMPLES))
         try:
             with self._catalogue() as catalogue:
-                cells = [catalogue.execute(rows, (at,)) for at in range(span[0], span[1] + 1, step)]
-                starts = [row[0] for cell in cells for row in cell]
+                return [cells for at in places for cells in catalogue.execute(row, (at,))]
         except sqlite3.Error as error:
             raise unreadable(self.file, error) from error
-        known = [start for start in starts if isinstance(start, int)]
-        return all(earlier <= later for earlier, later in pairwise(known))
 
     @contextlib.contextmanager
     def _open(
