@@ -113,7 +113,19 @@ def test_rows_that_tell_the_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert sampled(path, least=151) == []
     assert sampled(path, "OSRT_API") == sampled(path, "StringIds") == []
     monkeypatch.setattr(reader, "_SAMPLES", 10)
-    assert sampled(path) == rows[::14]
+    found = sampled(path)
+    assert len(found) == 10
+    assert [rows.index(row) for row in found] == sorted(rows.index(row) for row in found)
+    assert sampled(path) == found
+
+
+def test_rows_that_are_numbered_from_end_to_end(tmp_path: Path) -> None:
+    path = annotated(1, rows=2).write_sqlite(tmp_path / "x.sqlite")
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("UPDATE NVTX_EVENTS SET rowid = -9223372036854775808 WHERE rowid = 1")
+        database.execute("UPDATE NVTX_EVENTS SET rowid = 9223372036854775807 WHERE rowid = 2")
+    assert sampled(path) == []
+    assert len(converted(path).rows("nvtx")) == 2
 
 
 @pytest.mark.parametrize(("threads", "shuffle"), [(48, None), (49, None), (3, 1)])

@@ -172,7 +172,7 @@ class RawTrace(ABC):
         """Return the number of rows of a table, 0 if it is absent."""
 
     def sample(self, table: str, least: int, *columns: str) -> list[tuple[Any, ...]]:  # noqa: ARG002
-        """Return rows of a table of ``least`` rows or more, evenly spaced, as they lie in it.
+        """Return some rows of a table of ``least`` rows or more, as they lie in it.
 
         None of a smaller table, of one that lacks a column, and of a form that cannot pick rows.
         """

@@ -12,10 +12,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -82,17 +84,20 @@ class SqliteTrace(RawTrace):
         return self._number(f"SELECT count(*) FROM main.{_quoted(table)}") or 0
 
     def sample(self, table: str, least: int, *columns: str) -> list[tuple[Any, ...]]:
-        """Return rows of a table of ``least`` rows or more, evenly spaced, as they lie in it."""
+        """Return some rows of a table of ``least`` rows or more, as they lie in it."""
         rowid = self._rowid(table)
         asked = all(self.has(table, column) for column in columns)
         span = self._span(table, rowid) if rowid and asked else None
-        if span is None or span[1] - span[0] + 1 < least:
+        if span is None or not least <= span[1] - span[0] + 1 <= sys.maxsize:
             return []
         names = ", ".join(map(_quoted, columns))
         row = (
             f"SELECT {names} FROM main.{_quoted(table)} WHERE {rowid} >= ? ORDER BY {rowid} LIMIT 1"
         )
-        places = range(span[0], span[1] + 1, max(1, (span[1] - span[0]) // _SAMPLES))
+        everything = range(span[0], span[1] + 1)
+        # Evenly spaced, rows of threads that take turns could be all of one.
+        chance = Random(0)  # noqa: S311 - the same rows every time
+        places = sorted(chance.sample(everything, min(_SAMPLES, len(everything))))
         try:
             with self._catalogue() as catalogue:
                 return [cells for at in places for cells in catalogue.execute(row, (at,))]
