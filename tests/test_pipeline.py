@@ -255,6 +255,20 @@ def test_a_window_outside_the_capture(run: Path, tmp_path: Path) -> None:
     assert "0.0" in ended.failures[-1]
 
 
+def test_a_window_without_work(tmp_path: Path) -> None:
+    export = stepped()
+    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    # Step 1 begins with a millisecond in which its kernel is waited for.
+    ended = in_process(
+        "report", tmp_path / "run", "-o", tmp_path / "out", "--from", 0.0111, "--to", 0.0115
+    )
+    assert (ended.code, ended.failures[-1]) == (
+        2,
+        "nsysflow: the lane is idle all the time between --from and --to;"
+        " device work runs from 0.002000 to 0.039000 s",
+    )
+
+
 def test_a_rank_map_that_names_no_file(run: Path, tmp_path: Path) -> None:
     (tmp_path / "map").write_text("nope.sqlite 3\n")
     ended = in_process("report", run, "-o", tmp_path / "out", "--rank-map", tmp_path / "map")

@@ -11,6 +11,7 @@ import numpy as np
 from nsysflow.analyse.intervals import Spans
 from nsysflow.analyse.ops import Ops
 from nsysflow.analyse.owned import own_ops
+from nsysflow.analyse.stepping import NS
 from nsysflow.analyse.steps import HostStep, put_ranges
 from nsysflow.analyse.windows import Steps, Window
 from nsysflow.analyse.workspace import Row, Workspace
@@ -134,9 +135,10 @@ class Facts:
             if sum(parts) != row["window_ns"] or min(parts) < 0 or row["opaque_ns"] < 0:
                 raise AssertionError(f"the states of a window do not sum to its length: {row}")
         if self.window_ns <= self.total("idle"):
+            first, last = self.span["start_ns"] / NS, self.span["end_ns"] / NS
             raise UsageError(
-                "no device work inside the chosen time",
-                hint=f"device work runs from {self.span['start_ns']} to {self.span['end_ns']} ns",
+                "the lane is idle all the time between --from and --to",
+                hint=f"device work runs from {first:.6f} to {last:.6f} s",
             )
 
     def own(self, work: Workspace) -> None:
