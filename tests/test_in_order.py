@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import tempfile
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from nsysflow.convert import in_order
+from nsysflow.convert.work import Work
 from nsysflow.read import open_raw
 from nsysflow.read import sqlite as reader
 from tests.support.export import Export
@@ -97,6 +99,33 @@ def test_cells_that_are_no_integers(tmp_path: Path, readers: int) -> None:
     large = converted(path, threads=readers)
     assert len(large.rows("nvtx")) == 150
     assert all(starts == sorted(starts) for starts in by_thread(large).values())
+
+
+def test_scratch_on_another_disk(tmp_path: Path, readers: int) -> None:
+    other = Path("/dev/shm")  # noqa: S108 - a disk of its own where there is one
+    if not other.is_dir() or other.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("no second disk here")
+    path = annotated(2).write_sqlite(tmp_path / "x.sqlite")
+    with tempfile.TemporaryDirectory(dir=other) as scratch:
+        store = converted(path, threads=readers, temp_dir=Path(scratch))
+    assert len(files(store)) > 1
+    assert len(store.rows("nvtx")) == 150
+
+
+def test_the_engine_goes_on_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_order, "ROWS_WORTH_FILES", 1)
+    seen = []
+    usual = Work.spill
+
+    def spill(work: Work, *arguments: Any) -> bool:
+        names = ("threads", "preserve_insertion_order")
+        asked = ", ".join(f"current_setting('{name}')" for name in names)
+        seen.append(work.connection.execute(f"SELECT {asked}").fetchall())
+        return usual(work, *arguments)
+
+    monkeypatch.setattr(Work, "spill", spill)
+    converted(annotated(3).write_sqlite(tmp_path / "x.sqlite"), threads=3)
+    assert seen == [[(3, False)]]
 
 
 def sampled(path: Path, table: str = "NVTX_EVENTS", least: int = 1) -> list[tuple[Any, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import defaultdict
 from collections.abc import Mapping
 from functools import partial
@@ -47,7 +48,8 @@ def save_by_time(work: Work, stem: str, views: Mapping[str, Request]) -> tuple[i
         names = [work.store / file_name(stem, number + place) for place in range(len(files))]
         if _in_order(files):
             for file, name in zip(files, names, strict=True):
-                file.path.rename(name)
+                # Scratch may lie on another disk.
+                shutil.move(file.path, name)
         else:
             work.sort_files(stem, [file.path for file in files], names[0].name)
         number += len(files)

@@ -138,13 +138,23 @@ class Work:
     @contextlib.contextmanager
     def _as_it_comes(self) -> Iterator[None]:
         """Keep rows in the order in which they come: the engine does so in one thread."""
-        threads = self.connection.execute("SELECT current_setting('threads')").fetchall()[0][0]
-        self.connection.execute("SET threads = 1; SET preserve_insertion_order = true")
+        changed = {"threads": 1, "preserve_insertion_order": True}
+        before = {name: self._setting(name) for name in changed}
+        self._set(changed)
         try:
             yield
         finally:
-            self.connection.execute("RESET preserve_insertion_order")
-            self.connection.execute(f"SET threads = {int(threads)}")
+            self._set(before)
+
+    def _setting(self, name: str) -> int | bool:
+        found = self.connection.execute("SELECT current_setting(?)", [name]).fetchall()
+        value: int | bool = found[0][0]
+        return value
+
+    def _set(self, settings: Mapping[str, int | bool]) -> None:
+        for name, value in settings.items():
+            # What a reset goes back to is the engine's own value, not the one it was opened with.
+            self.connection.execute(f"SET {name} = {value}")
 
     def _write(
         self, stem: str, select: str, name: str, views: Mapping[str, Request] | None

@@ -98,10 +98,11 @@ def converted(
     settings: Settings | None = None,
     threads: int = 2,
     memory_bytes: int = 500_000_000,
+    temp_dir: Path | None = None,
 ) -> Store:
     """Convert one export into a folder beside it."""
     target = path.parent / "store" / f"{path.name}-{form}"
-    limits = Limits(threads=threads, memory_bytes=memory_bytes)
+    limits = Limits(threads=threads, memory_bytes=memory_bytes, temp_dir=temp_dir)
     found = as_input(path, form, packed)
     return Store(target, convert_trace(found, target, settings or Settings(), limits))
 
