@@ -61,7 +61,8 @@ class TaskError(NsysflowError):
 class _Workers:
     """Processes that wait for the next calls: to start one takes longer than to read a small rank.
 
-    They end when this is no longer referred to.
+    They end, and are waited for, when this is no longer referred to: an executor that still ends
+    while the program does may write to a pipe that it has closed.
     """
 
     idle: ProcessPoolExecutor | None = None
@@ -91,6 +92,10 @@ class _Workers:
         """End those that wait."""
         pool, self.idle = self.idle, None
         _end(pool)
+
+    def __del__(self) -> None:
+        """End those that wait."""
+        self.dismiss()
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def test_calls_of_many_processes_lie_apart(tmp_path: Path, monkeypatch: pytest.M
     """Every row once, no process in two files, the same answers, and ``sql`` sees one table."""
     run = stepped(*PIDS).write_sqlite(tmp_path / "run" / "node.sqlite").parent
     together = report(run, tmp_path / "together", jobs=1)
-    monkeypatch.setattr(work, "_ROWS_WORTH_FILES", 1)
+    monkeypatch.setattr(work, "ROWS_WORTH_FILES", 1)
     apart = report(run, tmp_path / "apart", jobs=1)
     assert together.ended.code == apart.ended.code == 0
     assert documents(apart.folder) == documents(together.folder)
@@ -74,7 +74,7 @@ def test_parts_of_a_table_hold_the_columns_of_the_whole(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = store_of(stepped(*PIDS), tmp_path / "whole")
-    monkeypatch.setattr(work, "_ROWS_WORTH_FILES", 1)
+    monkeypatch.setattr(work, "ROWS_WORTH_FILES", 1)
     parts = store_of(stepped(*PIDS), tmp_path / "parts")
     assert len(files_of(parts.folder, "api")) == 2
     assert parts.rows("api") == whole.rows("api")
