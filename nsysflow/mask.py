@@ -225,17 +225,26 @@ class Masker:
         names = sorted(self._labels, key=lambda host: (-len(host), host))
         words = "|".join(map(re.escape, names))
         self._hosts = re.compile(rf"(?i)(?<![a-z0-9-])(?:{words})(?![a-z0-9-])") if names else None
+        # A document says the same few words, its keys above all, thousands of times.
+        self._known: dict[str, tuple[str, int]] = {}
 
     def text(self, text: str) -> str:
         """Return the text without what must not be shown; unchanged if there is nothing."""
-        low = text.lower()
+        if text not in self._known:
+            self._known[text] = self._masked(text)
+        shown, count = self._known[text]
+        self.count += count
+        return shown
+
+    def _masked(self, text: str) -> tuple[str, int]:
+        low, total = text.lower(), 0
         for rule in _RULES:
             if rule.concerns(low):
                 text, count = rule.apply(text)
-                self.count += count
+                total += count
         if self._hosts is not None:
             text = self._hosts.sub(lambda match: self._labels[match[0].lower()], text)
-        return text
+        return text, total
 
 
 def masked(document: Mapping[str, Any], masker: Masker) -> dict[str, Any]:

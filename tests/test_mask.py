@@ -180,10 +180,11 @@ def test_hosts_become_their_labels_but_words_stay() -> None:
 
 
 def _time(texts: list[str]) -> float:
-    masker, start = Masker(), time.perf_counter()
+    # Of the processor: other work on the machine is no fault of the patterns.
+    masker, start = Masker(), time.process_time()
     for text in texts:
         masker.text(text)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def test_twenty_thousand_long_names_take_seconds() -> None:
@@ -239,7 +240,7 @@ def test_no_text_makes_masking_slow(piece: str) -> None:
     _time([short])
     quick = min(_time([short]) for _ in range(3))
     # Four times the text: linear is a factor of 4, quadratic one of 16.
-    assert _time([long]) < max(0.25, 9 * quick)
+    assert min(_time([long]) for _ in range(3)) < max(0.25, 9 * quick)
     assert quick < 1
 
 

@@ -45,20 +45,20 @@ def draw_step(
     """
     bin_ns = max(1, window.length_ns // UNITS)
     _gather(work, window, main)
-    work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
+    found = work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
     # In a bin longer than the step a row holds one mark of each class.
     most = 2 * window.length_ns if most_bin_ns is None else most_bin_ns
-    while work.row("timeline_count")["marks"] > marks:
+    while found > marks:
         bin_ns = bin_ns * 3 // 2 + 1
         if bin_ns > most:
             return None
-        work.alias("timeline_merged", "timeline_mark", copy=True)
+        work.rename("timeline_mark", "timeline_merged")
         work.alias("timeline_unmerged", "timeline_merged")
-        work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
+        found = work.table("timeline_mark", from_ns=window.start_ns, bin_ns=bin_ns)
     texts = {row["name"]: row["text"] for row in work.rows("timeline_text", "stages")}
-    found = work.rows("timeline_drawn", "stages", from_ns=window.start_ns)
+    drawn = work.rows("timeline_drawn", "stages", from_ns=window.start_ns)
     mine = work.arrow("timeline_collective", from_ns=window.start_ns, step=window.index)
-    return Drawn(window, bin_ns, found, texts, mine)
+    return Drawn(window, bin_ns, drawn, texts, mine)
 
 
 def _gather(work: Workspace, window: Window, main: int) -> None:

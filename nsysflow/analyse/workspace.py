@@ -36,17 +36,22 @@ class Workspace:
         statement = _literal(sqlfile.load("stages", stem), params)
         self._connection.execute(f'CREATE OR REPLACE VIEW "{stem}" AS {statement}')
 
-    def table(self, stem: str, **params: object) -> None:
-        """Compute stage ``stem`` once and keep its rows."""
+    def table(self, stem: str, **params: object) -> int:
+        """Compute stage ``stem`` once and keep its rows; return how many there are."""
         stage = sqlfile.load("stages", stem)
-        self._connection.execute(
+        made = self._connection.execute(
             f'CREATE OR REPLACE TABLE "{stem}" AS {stage.text}', _used(stage, params)
         )
+        return int(made.fetchall()[0][0])
 
-    def alias(self, name: str, stem: str, *, copy: bool = False) -> None:
-        """Let ``name`` stand for a stage, or for the rows it has now."""
-        kind = "TABLE" if copy else "VIEW"
-        self._connection.execute(f'CREATE OR REPLACE {kind} "{name}" AS FROM "{stem}"')
+    def alias(self, name: str, stem: str) -> None:
+        """Let ``name`` stand for a stage."""
+        self._connection.execute(f'CREATE OR REPLACE VIEW "{name}" AS FROM "{stem}"')
+
+    def rename(self, stem: str, name: str) -> None:
+        """Give the rows of a stage another name; what had that name before is gone."""
+        self._connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+        self._connection.execute(f'ALTER TABLE "{stem}" RENAME TO "{name}"')
 
     def put(self, name: str, rows: Sequence[Row], types: dict[str, str]) -> None:
         """Make a small table from rows judged in Python; ``types`` are Arrow types by column."""
