@@ -131,23 +131,26 @@ def _distribute(
     schema = pa.schema([column for column in rows.schema if column.name not in _KEYS])
     for large in rows:
         for begin in range(0, len(large), _STEP):
-            for key, batch in _split(large.slice(begin, _STEP)):
+            for key, batch in _split(large.slice(begin, _STEP), schema.names):
                 if key not in files:
                     part, reader = key
                     files[key] = _File(folder / f"{part}-{reader}.parquet", schema)
-                files[key].add(batch.select(schema.names))
+                files[key].add(batch)
         while sum(file.waiting for file in files.values()) > _MOST_WAITING:
             max(files.values(), key=lambda file: file.waiting).flush()
 
 
-def _split(batch: pa.RecordBatch) -> list[tuple[tuple[int, int], pa.RecordBatch]]:
-    """Return the rows of each part and reader, in the order in which they stand."""
+def _split(batch: pa.RecordBatch, names: list[str]) -> list[tuple[tuple[int, int], pa.RecordBatch]]:
+    """Return the rows of each part and reader, in the order in which they stand.
+
+    Of the columns ``names``.
+    """
     parts, readers = (batch.column(name).to_numpy().astype(np.uint32) for name in _KEYS)
     keys = parts + _MOST_PARTS * readers
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     cuts = [0, *(np.flatnonzero(np.diff(keys)) + 1), len(keys)]
-    sorted_rows = batch.take(pa.array(order))
+    sorted_rows = batch.select(names).take(pa.array(order))
     return [
         ((int(keys[a]) % _MOST_PARTS, int(keys[a]) // _MOST_PARTS), sorted_rows.slice(a, b - a))
         for a, b in pairwise(cuts)
