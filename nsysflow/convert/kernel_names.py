@@ -30,12 +30,15 @@ def create_kernel_name(connection: duckdb.DuckDBPyConnection, settings: Settings
     Raises:
         UsageError: a user's rule has a pattern that is not RE2, or names no class.
     """
-    _prepare(connection)
+    left = _prepare(connection)
     for pattern, kind in settings.kernel_rules:
-        _apply_user_rule(connection, pattern, kind)
+        left -= _apply_user_rule(connection, pattern, kind)
     connection.execute("UPDATE _kernel_class SET head = left(head, ?)", [_HEAD_LENGTH])
     for pattern, kind in _merged(shipped_rules()):
-        _apply(connection, pattern, kind)
+        # Most captures know a few kernels, and each rule asked costs as much as for thousands.
+        if not left:
+            break
+        left -= _apply(connection, pattern, kind)
     connection.execute(
         f"CREATE OR REPLACE TABLE kernel_name AS {sqlfile.load('convert', 'kernel_name').text}"
     )
@@ -50,16 +53,19 @@ def shipped_rules() -> list[tuple[str, str]]:
     return [(row["pattern"], row["class"]) for row in rows]
 
 
-def _prepare(connection: duckdb.DuckDBPyConnection) -> None:
-    connection.execute(
+def _prepare(connection: duckdb.DuckDBPyConnection) -> int:
+    """Make the tables that rules work on, and return how many names there are."""
+    names = connection.execute(
         "CREATE OR REPLACE TEMP TABLE _kernel_class AS SELECT name_id, name, short_name,"
         " name AS head, NULL::VARCHAR AS class FROM _kernel_string"
     )
+    number = int(names.fetchall()[0][0])
     connection.execute(
         "CREATE OR REPLACE TEMP TABLE _class_rank(class VARCHAR, class_rank UTINYINT)"
     )
     ranks = [(name, rank) for rank, name in enumerate(model.CLASSES)]
     connection.executemany("INSERT INTO _class_rank VALUES (?, ?)", ranks)
+    return number
 
 
 def _merged(rules: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -68,14 +74,14 @@ def _merged(rules: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield "|".join(f"(?:{pattern})" for pattern, _ in group), kind
 
 
-def _apply_user_rule(connection: duckdb.DuckDBPyConnection, pattern: str, kind: str) -> None:
+def _apply_user_rule(connection: duckdb.DuckDBPyConnection, pattern: str, kind: str) -> int:
     if kind != "comm" and kind not in model.CLASSES:
         raise UsageError(
             f"kernel rule {pattern!r}: no class {kind!r}",
             hint=f"use comm or one of {', '.join(model.CLASSES)}",
         )
     try:
-        _apply(connection, pattern, kind)
+        return _apply(connection, pattern, kind)
     except duckdb.InvalidInputException as error:
         reason = str(error).splitlines()[0]
         raise UsageError(
@@ -83,9 +89,11 @@ def _apply_user_rule(connection: duckdb.DuckDBPyConnection, pattern: str, kind: 
         ) from error
 
 
-def _apply(connection: duckdb.DuckDBPyConnection, pattern: str, kind: str) -> None:
+def _apply(connection: duckdb.DuckDBPyConnection, pattern: str, kind: str) -> int:
+    """Class the names that a rule takes, and return how many they are."""
     match = sqlfile.load("convert", "kernel_match").text
-    connection.execute(
+    taken = connection.execute(
         f"UPDATE _kernel_class SET class = $class WHERE name_id IN ({match})",  # noqa: S608 - our file
         {"class": kind, "pattern": pattern},
     )
+    return int(taken.fetchall()[0][0])
