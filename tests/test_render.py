@@ -12,6 +12,7 @@ import pytest
 
 from nsysflow.model import CATEGORIES
 from nsysflow.render import render_index, render_rank, timeline, timeline_marks
+from nsysflow.render.capture import MESSAGES
 from nsysflow.render.questions import questions
 from tests.support import documents
 from tests.support.document_parts import listed
@@ -132,6 +133,25 @@ def test_masked_texts_are_counted_on_the_page() -> None:
     made = job(2)
     made["masked"] = 5
     assert "Texts masked: 5" in Page(render_index(made)).text
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"), [(1, "1 more message is in"), (2, "2 more messages are in")]
+)
+def test_messages_beyond_the_page_are_counted(left_out: int, said: str) -> None:
+    document = documents.full(layers=2)
+    document["capture"]["warnings"] = [
+        {"severity": 1, "text": f"message {n}", "count": 1} for n in range(MESSAGES + left_out)
+    ]
+    assert said in Page(render_rank(document)).text
+
+
+def test_one_missing_rank_is_no_more_than_one() -> None:
+    made = job(2)
+    made["run"] |= {"missing_ranks": [9], "ranks_expected": 10}
+    assert "1 of 10 ranks is not in this report: rank 9." in Page(render_index(made)).text
+    made["run"]["ranks_expected"] = None
+    assert "1 rank is not in this report: rank 9." in Page(render_index(made)).text
 
 
 def test_what_is_missing_from_a_job_is_named() -> None:

@@ -52,8 +52,9 @@ def missing(result: Document) -> list[str]:
         count = len(run["missing_ranks"])
         of = f" of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
         which = units.numbers(run["missing_ranks"])
+        ranks, are = "ranks" if of or count > 1 else "rank", "are" if count > 1 else "is"
         said.append(
-            f"{units.count(count)}{of} ranks are not in this report: "
+            f"{units.count(count)}{of} {ranks} {are} not in this report: "
             f"rank{'s' if count > 1 else ''} {which}."
         )
     for status, what in (("failed", "could not be used"), ("no_gpu_work", "hold no GPU work")):
