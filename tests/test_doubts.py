@@ -133,7 +133,12 @@ def test_a_damaged_schema_costs_its_own_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(errno.ENOSPC, "is full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission denied")],
+    [
+        (errno.ENOSPC, "is full"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "permission denied"),
+    ],
 )
 def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> None:
     found = disk_error(OSError(number, "said by the system", "/out/a/b.json"))
