@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -14,6 +14,7 @@ from tests.support.command import in_process, report
 from tests.support.engine import analysed
 from tests.support.export import KERNEL, Export, busy_export, ms, us
 from tests.support.html_page import Page
+from tests.support.one_rank import run_one
 from tests.support.schemas import check
 from tests.support.stores import converted, refused, store_of
 
@@ -147,3 +148,48 @@ def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> No
     assert "-o" in str(found)
     assert found.exit_code == 2
     assert disk_error(OSError(errno.ENOENT, "gone")) is None
+
+
+def statuses(document: dict[str, Any], category: str) -> dict[str, str]:
+    return {f["id"]: f["status"] for f in document["findings"] if f["category"] == category}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "steps", "status"),
+    [
+        ((), False, "unavailable"),
+        (("osrt",), False, "unavailable"),
+        (("nvtx",), False, "ok"),
+        (("nvtx", "osrt"), True, "ok"),
+    ],
+)
+def test_waits_for_data_that_left_no_trace_are_not_said_to_be_none(
+    tmp_path: Path, recorded: tuple[str, ...], steps: bool, status: str
+) -> None:
+    export = Export()
+    for k in range(6):
+        begin = us(1_000 * k)
+        export.kernel("gemm", begin, begin + us(500), launch=(begin - us(20), begin - us(10)))
+        if steps:
+            export.nvtx(f"step {k}", begin - us(30), begin + us(600))
+    if "nvtx" in recorded and not steps:
+        export.nvtx("work", us(1), us(2))
+    if "osrt" in recorded:
+        export.os_call("read", us(1), us(2))
+    found = statuses(run_one(tmp_path, export), "data_loading")
+    assert found["data_loading"] == status
+
+
+@pytest.mark.parametrize(("graph_us", "status"), [(50, "ok"), (900, "unavailable")])
+def test_what_graphs_may_hide_is_not_said_to_be_none(
+    tmp_path: Path, graph_us: int, status: str
+) -> None:
+    export = Export()
+    for k in range(4):
+        begin = us(2_000 * k)
+        export.kernel("gemm", begin, begin + us(1_000), launch=(begin - us(20), begin - us(10)))
+        export.graph(begin + us(1_000), begin + us(1_000 + graph_us))
+    document = run_one(tmp_path, export)
+    assert statuses(document, "exposed_communication") == {"exposed_comm": status}
+    assert statuses(document, "stragglers") == {"waits_for_others": status}
+    assert statuses(document, "kernel_efficiency")["non_tensor_compute"] == status
