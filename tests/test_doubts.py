@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from nsysflow.errors import InputError, disk_error
+from nsysflow.findings.base import Lane
+from nsysflow.findings.host import _sync_text
 from nsysflow.model import OWN
 from nsysflow.render import render_rank
 from tests.support.command import in_process, report
@@ -193,3 +195,39 @@ def test_what_graphs_may_hide_is_not_said_to_be_none(
     assert statuses(document, "exposed_communication") == {"exposed_comm": status}
     assert statuses(document, "stragglers") == {"waits_for_others": status}
     assert statuses(document, "kernel_efficiency")["non_tensor_compute"] == status
+
+
+@pytest.mark.parametrize(("numbered", "unit"), [(True, "step"), (False, "capture")])
+def test_titles_speak_of_steps_only_where_there_are_some(
+    tmp_path: Path, numbered: bool, unit: str
+) -> None:
+    export = Export()
+    for k in range(4):
+        begin = us(1_000 * k)
+        export.kernel("elementwise_kernel", begin, begin + us(900),
+                      launch=(begin - us(20), begin - us(10)))  # fmt: skip
+        if numbered:
+            export.nvtx(f"step {k}", begin - us(30), begin + us(950))
+    titles = [finding["title"] for finding in run_one(tmp_path, export)["findings"]]
+    assert f"Much of the {unit} is computed outside tensor kernels" in titles
+    assert any("of the step" in title for title in titles) == numbered
+
+
+def test_incomplete_attribution_says_what_to_record(tmp_path: Path) -> None:
+    export = Export()
+    for k in range(4):
+        export.kernel("gemm", ms(2 * k), ms(2 * k + 1))
+    document = run_one(tmp_path, export)
+    assert document["attribution"]["verdict"] == "incomplete"
+    words = shown(render_rank(document))
+    assert "has no cause in this capture. To tell more, capture with --trace=nvtx" in words
+
+
+def test_a_call_outside_the_kept_steps_is_not_said_to_be_made_in_them(tmp_path: Path) -> None:
+    row = {"api": "cudaMemcpyAsync", "bytes": 0, "count": 0, "per_step": 0.0, "copy_kind": None,
+           "callsite": None, "nvtx_path": "save", "idle_caused_ns": 20_000}  # fmt: skip
+    export = Export()
+    export.kernel("gemm", 0, ms(1))
+    lane = Lane(run_one(tmp_path, export), alone=True)
+    assert _sync_text(lane, row).startswith("`cudaMemcpyAsync`, called outside the kept steps in ")
+    assert ", 2 per step in " in _sync_text(lane, row | {"count": 2, "per_step": 2.0})
