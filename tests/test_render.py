@@ -175,6 +175,16 @@ def test_the_verdict_of_the_walk_is_a_sentence(cause: str, said: str) -> None:
     assert said in Page(render_index(made)).text
 
 
+def test_steps_without_numbers_are_not_given_any() -> None:
+    made, lanes = job(2), [documents.full(rank, layers=2) for rank in (0, 1)]
+    numbers = f"{made['walk']['steps'][0]}–{made['walk']['steps'][-1]}"
+    assert f"steps {numbers}. Rows" in Page(render_index(made, lanes)).text
+    for lane in lanes:
+        for item in lane["steps"]["items"]:
+            item["number"] = None
+    assert "the steps that all ranks kept. Rows" in Page(render_index(made, lanes)).text
+
+
 def test_the_ranks_that_lose_most_are_the_same_everywhere() -> None:
     made = job(3)
     made["findings"] = []

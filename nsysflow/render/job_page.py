@@ -78,7 +78,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "unit": "step" if stepped else "capture",
         "bar": _bar(seen),
         "walk_state": state(walk),
-        "walk": job_sections.walk(walk, _names(ranks), stepped=stepped)
+        "walk": job_sections.walk(
+            walk, _names(ranks), stepped=stepped, numbered=_numbered(documents)
+        )
         if not state(walk)
         else None,
         "stragglers_state": state(section(result, "stragglers")),
@@ -175,6 +177,12 @@ def _stepped(result: Document, documents: Sequence[Document]) -> bool:
     if documents:
         return any(section(one, "steps").get("source", "none") != "none" for one in documents)
     return all(rank["steps_kept"] > 1 for rank in result["ranks"])
+
+
+def _numbered(documents: Sequence[Document]) -> bool:
+    """Whether the traces number their steps; without the ranks' documents they are taken to."""
+    items = [item for one in documents for item in section(one, "steps").get("items") or ()]
+    return not items or any(item.get("number") is not None for item in items)
 
 
 def _straggler(result: Document) -> str | None:
