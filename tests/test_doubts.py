@@ -220,7 +220,10 @@ def test_incomplete_attribution_says_what_to_record(tmp_path: Path) -> None:
     document = run_one(tmp_path, export)
     assert document["attribution"]["verdict"] == "incomplete"
     words = shown(render_rank(document))
-    assert "has no cause in this capture. To tell more, capture with --trace=nvtx" in words
+    assert (
+        "has no cause in this capture. To tell more, capture with --trace=cuda,nvtx,osrt " in words
+    )
+    assert words.count("--trace=nvtx --pytorch") == 0
 
 
 def test_a_call_outside_the_kept_steps_is_not_said_to_be_made_in_them(tmp_path: Path) -> None:

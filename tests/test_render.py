@@ -14,6 +14,7 @@ from nsysflow.model import CATEGORIES
 from nsysflow.render import render_index, render_rank, timeline, timeline_marks
 from nsysflow.render.capture import MESSAGES
 from nsysflow.render.questions import questions
+from nsysflow.tasks import for_index
 from tests.support import documents
 from tests.support.document_parts import listed
 from tests.support.hard_documents import huge
@@ -178,11 +179,15 @@ def test_the_verdict_of_the_walk_is_a_sentence(cause: str, said: str) -> None:
 def test_steps_without_numbers_are_not_given_any() -> None:
     made, lanes = job(2), [documents.full(rank, layers=2) for rank in (0, 1)]
     numbers = f"{made['walk']['steps'][0]}–{made['walk']['steps'][-1]}"
-    assert f"steps {numbers}. Rows" in Page(render_index(made, lanes)).text
+    assert (
+        f"steps {numbers}. Rows"
+        in Page(render_index(made, [for_index(lane) for lane in lanes])).text
+    )
     for lane in lanes:
         for item in lane["steps"]["items"]:
             item["number"] = None
-    assert "the steps that all ranks kept. Rows" in Page(render_index(made, lanes)).text
+    text = Page(render_index(made, [for_index(lane) for lane in lanes])).text
+    assert "the steps that all ranks kept. Rows" in text
 
 
 def test_the_ranks_that_lose_most_are_the_same_everywhere() -> None:
