@@ -97,7 +97,9 @@ def _usage(error: click.ClickException, console: Console) -> int:
 
     context = getattr(error, "ctx", None)
     command = context.command_path if context else "nsysflow"
-    message = error.format_message().rstrip(".")
+    # Where nothing was given at all click's message is the whole help: no line to read.
+    bare = type(error).__name__ == "NoArgsIsHelpError"
+    message = "no COMMAND was given" if bare else error.format_message().rstrip(".")
     console.fail(f"{command}: {message}; see {command} --help")
     return EXIT_USAGE
 

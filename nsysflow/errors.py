@@ -53,6 +53,11 @@ def disk_error(error: BaseException) -> DiskError | None:
             "the disk of the output folder or of TMPDIR is full",
             hint="make room, or choose another folder with -o",
         )
+    if number == errno.EFBIG:
+        return DiskError(
+            "a file would grow larger than is allowed here (ulimit -f)",
+            hint="raise that limit, or choose another folder with -o",
+        )
     if number in {errno.EROFS, errno.EACCES, errno.EPERM}:
         name = error.filename if isinstance(error, OSError) else None
         return DiskError(

@@ -139,9 +139,10 @@ class Pool:
         else:
             memory = self.memory_bytes // side_by_side
         if memory < _LEAST_MEMORY:
+            each = f" for each of {side_by_side} processes" if side_by_side > 1 else ""
             raise UsageError(
-                f"{memory // 10**6} MB for each of {side_by_side} processes is too little",
-                hint="raise --memory-limit or lower --jobs",
+                f"--memory-limit is too little: {memory // 10**6} MB{each}",
+                hint="raise it or lower --jobs" if each else "raise it",
             )
         threads = 1 if self.clustered else max(1, machine.cores() // side_by_side)
         return Limits(threads=threads, memory_bytes=memory, temp_dir=temp_dir)

@@ -43,7 +43,7 @@ def _shard(
         return None
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", value)
     if match is None or int(match[1]) > int(match[2]) or int(match[2]) == 0:
-        raise click.BadParameter(f"{value!r} is not I/N with I from 1 to N")
+        raise click.BadParameter(f"{value!r} is not I/N with I from 0 to N")
     return int(match[1]) or int(match[2]), int(match[2])
 
 

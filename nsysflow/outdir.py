@@ -104,6 +104,8 @@ def existing(path: Path, need: str, *, written: Sequence[str] = ()) -> OutDir:
             hint=_newer_hint(found),
         )
     for folder in written:
+        if not (path / folder).is_dir():
+            raise UsageError(f"{path / folder} is gone", hint=f"run nsysflow {need} first")
         try:
             _try_writing(path / folder)
         except OSError as error:

@@ -80,8 +80,10 @@ def check(connection: duckdb.DuckDBPyConnection, text: str) -> None:
         UsageError: the text is anything else.
     """
     statements = _statements(connection, text)
+    if not statements:
+        raise UsageError("the query is empty", hint="leave it out to list the tables")
     if len(statements) != 1:
-        raise UsageError(f"nsysflow sql takes one statement, this is {len(statements)}")
+        raise UsageError(f"nsysflow sql takes one statement, these are {len(statements)}")
     if statements[0].type not in _READS:
         raise UsageError(
             f"nsysflow sql only reads; this is a {statements[0].type.name} statement",

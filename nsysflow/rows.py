@@ -52,6 +52,12 @@ def write_file(reader: pa.RecordBatchReader, form: str, path: Path) -> None:
         write_text(reader, form, lambda text: file.write(text) >= 0)
 
 
+def form_of(name: str) -> str:
+    """Return the format that a file of this name is taken for by whoever opens it."""
+    return next((form for form in ("csv", "json", "parquet") if name.lower().endswith(f".{form}")),
+                "table")  # fmt: skip
+
+
 def is_rows(name: str, head: str) -> bool:
     """Return whether a file of this name that begins so may be one of those written here.
 

@@ -78,7 +78,8 @@ def _input_row(row: Document) -> tuple[str, ...]:
 def _findings(result: Document) -> list[str]:
     found = [each for each in result["findings"] if each["status"] == "opportunity"]
     if found:
-        return [_sentence(each) for each in found[:TOP]]
+        per = "per step" if _stepped(result) else "in the capture"
+        return [_sentence(each, per) for each in found[:TOP]]
     # What one lane says on its own, and which lanes say the same.
     lanes: dict[str, list[str]] = {}
     for row in result["ranks"]:
@@ -93,10 +94,15 @@ def _ms(ns: int) -> str:
     return f"{ms:.3g}" if ms < WHOLE_MS else f"{ms:,.0f}"
 
 
-def _sentence(finding: Document) -> str:
+def _stepped(result: Document) -> bool:
+    """Whether any lane has steps, or the findings are of whole captures."""
+    return any(row["steps_source"] != "none" for row in result["ranks"])
+
+
+def _sentence(finding: Document, per: str) -> str:
     ranks = ", ".join(str(rank) for rank in finding.get("ranks") or [])
     bound = finding["bound_ns_per_step"]
-    saving = "" if bound is None else f" (at most {_ms(bound)} ms per step)"
+    saving = "" if bound is None else f" (at most {_ms(bound)} ms {per})"
     return f"{finding['title']}{saving}{f' [{ranks}]' if ranks else ''}"
 
 

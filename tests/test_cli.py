@@ -84,7 +84,7 @@ def test_help_of_commands_is_as_agreed(
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
-        ([], "COMMAND"),
+        ([], "no COMMAND was given; see nsysflow --help\n"),
         (["nope"], "nope"),
         (["report"], "RUN"),
         (["report", "--nope", "x"], "--nope"),
@@ -92,7 +92,7 @@ def test_help_of_commands_is_as_agreed(
         (["report", ".", "--jobs", "0"], "--jobs"),
         (["report", ".", "--memory-limit", "lots"], "lots"),
         (["report", ".", "--step-range", "("], "step-range"),
-        (["convert", ".", "--shard", "3/2"], "3/2"),
+        (["convert", ".", "--shard", "3/2"], "'3/2' is not I/N with I from 0 to N"),
         (["convert", ".", "--shard", "1/0"], "1/0"),
         (["analyse", "."], "nsysflow convert"),
         (["render", "."], "nsysflow analyse"),
@@ -314,6 +314,14 @@ def test_the_run_folder_in_place_of_its_output_is_told_where_that_is(
     assert f"name {run / 'nsysflow-report'}" in ended.err
 
 
+def test_a_store_that_is_gone_is_not_a_matter_of_permissions(run: Path) -> None:
+    assert in_process("report", run).code == 0
+    shutil.rmtree(run / "nsysflow-report" / "store")
+    ended = in_process("analyse", run / "nsysflow-report")
+    assert (ended.code, len(ended.failures)) == (2, 1)
+    assert "is gone; run nsysflow convert RUN first" in ended.err
+
+
 @pytest.mark.parametrize("name", ["a\\b", os.fsdecode(b"a\xff")])
 def test_a_folder_that_no_store_can_be_written_to_is_refused_before_any_work(
     run: Path, name: str
@@ -383,7 +391,8 @@ def test_top_findings_name_what_they_may_save_and_where() -> None:
     from nsysflow import summary
 
     row = {"label": "0000", "file": "a", "pid": 1, "host": None, "device": 0, "gpu_name": None,
-           "rank": 0, "rank_source": "env", "top_finding": "Waits"}  # fmt: skip
+           "rank": 0, "rank_source": "env", "top_finding": "Waits",
+           "steps_source": "none"}  # fmt: skip
     run = {"conflicts": [], "missing_ranks": None, "several_jobs": None, "notes": ["odd\x1b[31m"]}
     result = {"ranks": [row, {**row, "label": "0001"}], "run": run, "findings": []}
     lines = summary.terminal(result, str).splitlines()
@@ -396,6 +405,10 @@ def test_top_findings_name_what_they_may_save_and_where() -> None:
         "ranks": [3],
     }
     result["findings"] = [{**finding, "status": "ok"}, finding]
+    # Without steps a bound is of the whole capture.
+    last = summary.terminal(result, str).splitlines()[-1]
+    assert last == "1. Idle (at most 2.5 ms in the capture) [3]"
+    row["steps_source"] = "nvtx_step"
     assert summary.terminal(result, str).splitlines()[-1] == "1. Idle (at most 2.5 ms per step) [3]"
 
 

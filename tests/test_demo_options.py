@@ -185,3 +185,10 @@ def test_a_run_whose_answers_would_not_hold_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--no-item does not go with fsdp"):
         make_run(tmp_path / "run", Plan(ranks=2, steps=4, kernels=800, item=False))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("ranks", "said"), [(1, "1 rank, 2 steps, "), (2, "2 ranks, 2 steps, ")])
+def test_the_demo_says_what_it_made(tmp_path: Path, ranks: int, said: str) -> None:
+    ended = in_process("demo", tmp_path / "run", "--ranks", ranks, "--steps", 2, "--kernels", 600)
+    assert ended.code == 0
+    assert ended.out.startswith(said)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from nsysflow.errors import InputError, disk_error
+from nsysflow.findings.base import Lane
+from nsysflow.findings.host import _sync_text
 from nsysflow.model import OWN
 from nsysflow.render import render_rank
 from tests.support.command import in_process, report
 from tests.support.engine import analysed
 from tests.support.export import KERNEL, Export, busy_export, ms, us
 from tests.support.html_page import Page
+from tests.support.one_rank import run_one
 from tests.support.schemas import check
 from tests.support.stores import converted, refused, store_of
 
@@ -133,7 +136,12 @@ def test_a_damaged_schema_costs_its_own_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("number", "said"),
-    [(errno.ENOSPC, "is full"), (errno.EROFS, "read-only"), (errno.EACCES, "permission denied")],
+    [
+        (errno.ENOSPC, "is full"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.EROFS, "read-only"),
+        (errno.EACCES, "permission denied"),
+    ],
 )
 def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> None:
     found = disk_error(OSError(number, "said by the system", "/out/a/b.json"))
@@ -142,3 +150,87 @@ def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> No
     assert "-o" in str(found)
     assert found.exit_code == 2
     assert disk_error(OSError(errno.ENOENT, "gone")) is None
+
+
+def statuses(document: dict[str, Any], category: str) -> dict[str, str]:
+    return {f["id"]: f["status"] for f in document["findings"] if f["category"] == category}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "steps", "status"),
+    [
+        ((), False, "unavailable"),
+        (("osrt",), False, "unavailable"),
+        (("nvtx",), False, "ok"),
+        (("nvtx", "osrt"), True, "ok"),
+    ],
+)
+def test_waits_for_data_that_left_no_trace_are_not_said_to_be_none(
+    tmp_path: Path, recorded: tuple[str, ...], steps: bool, status: str
+) -> None:
+    export = Export()
+    for k in range(6):
+        begin = us(1_000 * k)
+        export.kernel("gemm", begin, begin + us(500), launch=(begin - us(20), begin - us(10)))
+        if steps:
+            export.nvtx(f"step {k}", begin - us(30), begin + us(600))
+    if "nvtx" in recorded and not steps:
+        export.nvtx("work", us(1), us(2))
+    if "osrt" in recorded:
+        export.os_call("read", us(1), us(2))
+    found = statuses(run_one(tmp_path, export), "data_loading")
+    assert found["data_loading"] == status
+
+
+@pytest.mark.parametrize(("graph_us", "status"), [(50, "ok"), (900, "unavailable")])
+def test_what_graphs_may_hide_is_not_said_to_be_none(
+    tmp_path: Path, graph_us: int, status: str
+) -> None:
+    export = Export()
+    for k in range(4):
+        begin = us(2_000 * k)
+        export.kernel("gemm", begin, begin + us(1_000), launch=(begin - us(20), begin - us(10)))
+        export.graph(begin + us(1_000), begin + us(1_000 + graph_us))
+    document = run_one(tmp_path, export)
+    assert statuses(document, "exposed_communication") == {"exposed_comm": status}
+    assert statuses(document, "stragglers") == {"waits_for_others": status}
+    assert statuses(document, "kernel_efficiency")["non_tensor_compute"] == status
+
+
+@pytest.mark.parametrize(("numbered", "unit"), [(True, "step"), (False, "capture")])
+def test_titles_speak_of_steps_only_where_there_are_some(
+    tmp_path: Path, numbered: bool, unit: str
+) -> None:
+    export = Export()
+    for k in range(4):
+        begin = us(1_000 * k)
+        export.kernel("elementwise_kernel", begin, begin + us(900),
+                      launch=(begin - us(20), begin - us(10)))  # fmt: skip
+        if numbered:
+            export.nvtx(f"step {k}", begin - us(30), begin + us(950))
+    titles = [finding["title"] for finding in run_one(tmp_path, export)["findings"]]
+    assert f"Much of the {unit} is computed outside tensor kernels" in titles
+    assert any("of the step" in title for title in titles) == numbered
+
+
+def test_incomplete_attribution_says_what_to_record(tmp_path: Path) -> None:
+    export = Export()
+    for k in range(4):
+        export.kernel("gemm", ms(2 * k), ms(2 * k + 1))
+    document = run_one(tmp_path, export)
+    assert document["attribution"]["verdict"] == "incomplete"
+    words = shown(render_rank(document))
+    assert (
+        "has no cause in this capture. To tell more, capture with --trace=cuda,nvtx,osrt " in words
+    )
+    assert words.count("--trace=nvtx --pytorch") == 0
+
+
+def test_a_call_outside_the_kept_steps_is_not_said_to_be_made_in_them(tmp_path: Path) -> None:
+    row = {"api": "cudaMemcpyAsync", "bytes": 0, "count": 0, "per_step": 0.0, "copy_kind": None,
+           "callsite": None, "nvtx_path": "save", "idle_caused_ns": 20_000}  # fmt: skip
+    export = Export()
+    export.kernel("gemm", 0, ms(1))
+    lane = Lane(run_one(tmp_path, export), alone=True)
+    assert _sync_text(lane, row).startswith("`cudaMemcpyAsync`, called outside the kept steps in ")
+    assert ", 2 per step in " in _sync_text(lane, row | {"count": 2, "per_step": 2.0})

@@ -73,8 +73,10 @@ def test_limits_are_shared_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (limits.threads, limits.memory_bytes) == (2, 2_000_000_000)
     limits = Pool(jobs=100, memory_bytes=10_000_000_000).limits(100, tmp_path)
     assert (limits.threads, limits.memory_bytes) == (1, 100_000_000)
-    with pytest.raises(UsageError, match="too little"):
+    with pytest.raises(UsageError, match="25 MB for each of 4 processes; raise it or"):
         Pool(jobs=4, memory_bytes=100_000_000).limits(100, tmp_path)
+    with pytest.raises(UsageError, match=r"too little: 10 MB; raise it$"):
+        Pool(jobs=4, memory_bytes=10_000_000).limits(1, tmp_path)
 
 
 def test_what_does_not_fit_side_by_side_runs_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -46,7 +46,7 @@ def withheld(job: Job, *words: str) -> None:
 def test_missing_ranks(tmp_path: Path) -> None:
     folder = run_of(4).write(tmp_path / "run")
     (folder / "rank3.sqlite").unlink()
-    withheld(job_of(folder, tmp_path), "1 of 4 ranks are not in this report")
+    withheld(job_of(folder, tmp_path), "1 of 4 ranks is not in this report")
 
 
 def test_other_step_numbers(tmp_path: Path) -> None:

@@ -58,6 +58,11 @@ PLANS: dict[str, dict[str, Any]] = {
         "data_parallel": "ddp",
         "seed": 1,
     },
+    "fsdp and tensor parallel, compute, larger": {
+        "late": "compute",
+        "tensor_parallel": 2,
+        "kernels": 6_000,
+    },
     "pipeline": {"late": "none", "tensor_parallel": 2, "pipeline_parallel": 2, "micro_batches": 4},
     "drifting clocks": {"late": "compute", "data_parallel": "ddp", "drift_ppb": 4_000},
     "rotating": {"late": "rotating", "data_parallel": "ddp", "steps": 9},
@@ -101,6 +106,15 @@ def test_the_late_rank_and_its_cause(made: tuple[dict[str, Any], Job]) -> None:
         assert late == []
     rotates = len({rank for rank in truth["late_by_step"] if rank is not None}) > 1
     assert ({i["verdict"] for i in items} == {"rotating"}) == rotates
+
+
+def test_no_rank_is_suspected_that_only_waits_for_the_late_one(
+    made: tuple[dict[str, Any], Job],
+) -> None:
+    truth, job = made
+    items = job.result["stragglers"]["items"]
+    suspected = [i["rank"] for i in items if i["verdict"] in ("straggler", "cannot_tell")]
+    assert suspected == ([truth["straggler"]["rank"]] if truth["straggler"] else [])
 
 
 def test_waiting_and_transfer_of_every_rank(made: tuple[dict[str, Any], Job]) -> None:

@@ -253,6 +253,12 @@ def test_a_window_outside_the_capture(run: Path, tmp_path: Path) -> None:
     ended = in_process("report", run, "-o", tmp_path / "out", "--from", 100, "--to", 101)
     assert ended.code == 2
     assert "0.0" in ended.failures[-1]
+    assert "between --from 100 and --to 101 s" in ended.failures[-1]
+    # A bound that nobody gave is not named.
+    ended = in_process("report", run, "-o", tmp_path / "out", "--from", 100)
+    assert "no device work after --from 100 s;" in ended.failures[-1]
+    ended = in_process("report", run, "-o", tmp_path / "out", "--to", -100)
+    assert "no device work before --to -100 s;" in ended.failures[-1]
 
 
 def test_a_window_without_work(tmp_path: Path) -> None:

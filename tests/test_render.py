@@ -12,7 +12,9 @@ import pytest
 
 from nsysflow.model import CATEGORIES
 from nsysflow.render import render_index, render_rank, timeline, timeline_marks
+from nsysflow.render.capture import MESSAGES
 from nsysflow.render.questions import questions
+from nsysflow.tasks import for_index
 from tests.support import documents
 from tests.support.document_parts import listed
 from tests.support.hard_documents import huge
@@ -132,6 +134,83 @@ def test_masked_texts_are_counted_on_the_page() -> None:
     made = job(2)
     made["masked"] = 5
     assert "Texts masked: 5" in Page(render_index(made)).text
+
+
+@pytest.mark.parametrize(
+    ("left_out", "said"), [(1, "1 more message is in"), (2, "2 more messages are in")]
+)
+def test_messages_beyond_the_page_are_counted(left_out: int, said: str) -> None:
+    document = documents.full(layers=2)
+    document["capture"]["warnings"] = [
+        {"severity": 1, "text": f"message {n}", "count": 1} for n in range(MESSAGES + left_out)
+    ]
+    assert said in Page(render_rank(document)).text
+
+
+def test_the_job_says_what_of_measurement_is_communication() -> None:
+    made = job(2)
+    for rank in made["ranks"]:
+        rank["causes"]["exposed_comm"] |= {"unsplit_gated": 0, "unsplit_host_late": 0}
+    assert "is exposed communication: waiting" not in Page(render_index(made)).text
+    whole = sum(rank["buckets"]["window_ns"] for rank in made["ranks"])
+    made["ranks"][1]["causes"]["exposed_comm"]["unsplit_gated"] = whole // 8
+    text = Page(render_index(made)).text
+    assert "12.5\u202f% is exposed communication: waiting or transfer." in text
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        ("data_loading", "the largest loss is data loading, 40.0\u202f%."),
+        ("idle_unattributed", "the largest loss is idle time without a known cause, 40.0\u202f%."),
+    ],
+)
+def test_the_verdict_of_the_walk_is_a_sentence(cause: str, said: str) -> None:
+    made = job(2)
+    label = made["ranks"][0]["label"]
+    items = [
+        {"label": label, "bucket": "compute_only", "cause": None, "ns": 60},
+        {"label": label, "bucket": "idle", "cause": cause, "ns": 40},
+    ]
+    made["walk"] = {"status": "ok", "steps": [1, 2, 3], "step_ns": 100, "items": items}
+    assert said in Page(render_index(made)).text
+
+
+def test_steps_without_numbers_are_not_given_any() -> None:
+    made, lanes = job(2), [documents.full(rank, layers=2) for rank in (0, 1)]
+    numbers = f"{made['walk']['steps'][0]}–{made['walk']['steps'][-1]}"
+    assert (
+        f"steps {numbers}. Rows"
+        in Page(render_index(made, [for_index(lane) for lane in lanes])).text
+    )
+    for lane in lanes:
+        for item in lane["steps"]["items"]:
+            item["number"] = None
+    text = Page(render_index(made, [for_index(lane) for lane in lanes])).text
+    assert "the steps that all ranks kept. Rows" in text
+
+
+def test_the_ranks_that_lose_most_are_the_same_everywhere() -> None:
+    made = job(3)
+    made["findings"] = []
+    made["walk"] = {"status": "not_applicable", "reason": "one lane", "items": [], "steps": []}
+    # All of this one's time is graphs, of which nothing is known: that is no loss.
+    held = made["ranks"][0]["buckets"]
+    held |= dict.fromkeys(held, 0) | {"graph_opaque": 100, "window_ns": 100}
+    lost = (
+        render_index(made).partition('aria-label="Ranks that lose most"')[2].partition("</ol>")[0]
+    )
+    names = re.findall(r"<a [^>]*>(rank [0-9])", lost.replace("\xa0", " "))
+    assert len(names) == len(made["ranks"])
+    assert names[-1] == "rank 0"
+
+
+def test_one_missing_rank_is_no_more_than_one() -> None:
+    made = job(2)
+    made["run"] |= {"missing_ranks": [9], "ranks_expected": 10}
+    assert "1 of 10 ranks is not in this report: rank 9." in Page(render_index(made)).text
+    made["run"]["ranks_expected"] = None
+    assert "1 rank is not in this report: rank 9." in Page(render_index(made)).text
 
 
 def test_what_is_missing_from_a_job_is_named() -> None:

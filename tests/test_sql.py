@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import duckdb
@@ -291,3 +292,33 @@ def test_traces_that_are_missing_are_named_every_time(tmp_path: Path) -> None:
         assert ended.code == 3
         assert ended.out.splitlines()[1:] == ["2"]
         assert len([line for line in ended.failures if line.startswith("rank1.sqlite: ")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("rows.csv", b"a\n1\n"), ("rows.JSON", b"[\n{"), ("rows.parquet", b"PAR1"), ("rows", b"a\n1")],
+)
+def test_a_file_holds_what_its_name_says(
+    out: Path, tmp_path: Path, name: str, begins: bytes
+) -> None:
+    target = tmp_path / name
+    assert ask(out, "SELECT 1 AS a", "-o", target).code == 0
+    assert target.read_bytes().startswith(begins)
+    # What is asked for goes before.
+    assert ask(out, "SELECT 1 AS a", "-o", tmp_path / "x.csv", "--format", "json").code == 0
+    assert (tmp_path / "x.csv").read_text("utf-8").startswith("[")
+
+
+def test_an_empty_query_is_named_as_such(out: Path) -> None:
+    ended = ask(out, " -- nothing")
+    assert (ended.code, len(ended.failures)) == (2, 1)
+    assert "the query is empty" in ended.err
+
+
+def test_a_store_without_its_record_answers_nothing(out: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(out, copy)
+    for path in (copy / "store").glob("inputs-*.json"):
+        path.unlink()
+    ended = ask(copy, "SELECT 1 AS a")
+    assert (ended.code, ended.out, len(ended.failures)) == (2, "", 1)

@@ -28,7 +28,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("options", "told"),
     [
         (("--timeline-steps", "2"), None),
-        (("--timeline-steps", "2,77"), "no lane can show a step with the number 77"),
+        (
+            ("--timeline-steps", "2,77"),
+            "no lane can show a step with the number 77: 1 to 3 were kept\n",
+        ),
         (("--step-range", "step"), None),
         (("--step-range", "epoch"), "fits --step-range in 0000, 0001: steps were told otherwise"),
     ],

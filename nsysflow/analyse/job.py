@@ -195,7 +195,8 @@ def _missing(table: RankTable) -> str | None:
         return None
     count = len(table.missing_ranks)
     of = f" of {table.ranks_expected}" if table.ranks_expected else ""
-    return f"{count}{of} ranks are not in this report: who comes last may be one of them"
+    ranks, are = "ranks" if of or count > 1 else "rank", "are" if count > 1 else "is"
+    return f"{count}{of} {ranks} {are} not in this report: who comes last may be one of them"
 
 
 def _usable(documents: Sequence[Document]) -> int:
@@ -214,6 +215,7 @@ def _rank(document: Document) -> Document:
         "page": f"rank-{label}.html",
         "result": f"rank-{label}.json",
         "steps_kept": steps["kept"],
+        "steps_source": steps["source"],
         "period_ns": steps["period_ns"],
         "step_ns": _bins([i["end_ns"] - i["start_ns"] for i in steps["items"] if i["kept"]]),
         "buckets": document["buckets"],

@@ -153,6 +153,16 @@ def _capture_span(span: Row, capture: dict[str, Any]) -> tuple[int, int]:
     return min(starts), max(ends)
 
 
+def _asked(settings: Settings) -> str:
+    """Say which time the user chose, and no bound that was not given."""
+    first, last = settings.window_from_s, settings.window_to_s
+    if last is None:
+        return f"after --from {first:g} s"
+    if first is None:
+        return f"before --to {last:g} s"
+    return f"between --from {first:g} and --to {last:g} s"
+
+
 def _chosen_time(
     settings: Settings, span: Row, first: int, last: int
 ) -> tuple[int, int, str | None]:
@@ -162,7 +172,7 @@ def _chosen_time(
     if end <= start or end <= span["start_ns"] or start >= span["end_ns"]:
         work_from, work_to = span["start_ns"] / NS, span["end_ns"] / NS
         raise UsageError(
-            f"no device work between --from {asked_from / NS:g} and --to {asked_to / NS:g} s",
+            f"no device work {_asked(settings)}",
             hint=f"device work runs from {work_from:.6f} to {work_to:.6f} s",
         )
     if (start, end) == (asked_from, asked_to):

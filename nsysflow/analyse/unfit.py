@@ -34,4 +34,5 @@ def _timeline_steps(documents: Sequence[Document], asked: Sequence[int]) -> list
     missing = [str(number) for number in asked if number not in kept]
     if not missing:
         return []
-    return [f"--timeline-steps: no lane can show a step with the number {listed(missing)}"]
+    there = f": {min(kept)} to {max(kept)} were kept" if kept else ""
+    return [f"--timeline-steps: no lane can show a step with the number {listed(missing)}{there}"]

@@ -74,6 +74,7 @@ def demo(
         for step in rank["steps"]
         for entry in step["kernels"].values()
     )
-    console.out(f"{plan.ranks} ranks, {plan.steps} steps, {kernels:,} kernels: {folder}")
+    ranks = "1 rank" if plan.ranks == 1 else f"{plan.ranks} ranks"
+    console.out(f"{ranks}, {plan.steps} steps, {kernels:,} kernels: {folder}")
     console.out(f"true answers: {folder / 'truth.json'}")
     return 0

@@ -30,9 +30,7 @@ if TYPE_CHECKING:
     "--format",
     "form",
     type=click.Choice(["table", "csv", "json", "parquet"]),
-    default="table",
-    show_default=True,
-    help="How rows are written.",
+    help="How rows are written. [default: as the name of the -o FILE ends, else table]",
 )
 @click.option(
     "-o",
@@ -49,7 +47,7 @@ def sql(
     run: Path,
     query: str | None,
     file: Path | None,
-    form: str,
+    form: str | None,
     output: Path | None,
 ) -> int:
     """Run one SELECT, DESCRIBE or EXPLAIN over the tables of RUN (a run or an output folder).
@@ -68,18 +66,20 @@ def sql(
         raise UsageError("a query and -f FILE were both given", hint="give one of them")
     if str(output) == "-":
         output = None
+    form = form or rows.form_of(output.name if output else "")
     if form == "parquet" and output is None:
         raise UsageError("--format parquet is no text", hint="say where it goes with -o FILE")
     if output is not None:
         output = target.settle(output, "-o", ours=rows.is_rows)
     console = options.console_of(context)
     store, told = _store(console, run)
+    # Asked before the query: rows of a store that says nothing of its traces are no answer.
+    made = record.read(store)
     text = _query(file) if file is not None else query
     with tempfile.TemporaryDirectory() as scratch:
         connection = asking.connect(store, Pool().limits(1, Path(scratch)))
         found = asking.catalogue(store) if text is None else asking.run(connection, text)
         _write(found, form, output)
-    made = record.read(store)
     if not told:
         pipeline.tell_failures(made, console)
     return pipeline.exit_code(state.status for state in made.states)

@@ -16,6 +16,11 @@ QUESTIONS: tuple[Question, ...] = (
     *measurement.QUESTIONS,
 )
 
+# Answered from kernels and collectives, which a CUDA graph traced as a whole does not show.
+_INSIDE = ("kernel_efficiency", "exposed_communication", "pipeline_bubble", "recomputation",
+           "stragglers")  # fmt: skip
+# Beyond this share of the window what is seen outside of graphs tells nothing of the whole.
+MUCH_OPAQUE = 0.1
 _ORDER = {"opportunity": 0, "info": 1, "error": 2, "unavailable": 3, "ok": 4}
 
 
@@ -26,9 +31,20 @@ def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
     lane = Lane(document, alone, tuple(lengths))
     counts = document["capture"]["counts"]
     blind = not counts["kernels"] and not counts["graph_rows"]
-    return in_order(
-        [finding(_unanswered(question) if blind else question, lane) for question in QUESTIONS]
-    )
+    if blind:
+        return in_order([finding(_unanswered(question), lane) for question in QUESTIONS])
+    return in_order([_but_for_graphs(finding(each, lane), each, lane) for each in QUESTIONS])
+
+
+def _but_for_graphs(found: dict[str, Any], question: Question, lane: Lane) -> dict[str, Any]:
+    """Return a finding, or that nothing can be told where graphs hide what would tell it."""
+    opaque = lane.document["buckets"]["graph_opaque"]
+    hidden = question.category in _INSIDE and opaque > MUCH_OPAQUE * lane.window_ns
+    if not hidden or found["status"] != "ok":
+        return found
+    reason = "CUDA graphs were traced as a whole: what ran in them is not known"
+    asked = replace(question, answer=lambda _lane: unavailable(reason, "--cuda-graph-trace=node"))
+    return finding(asked, lane)
 
 
 def _unanswered(question: Question) -> Question:

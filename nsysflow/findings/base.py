@@ -138,7 +138,7 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "id": question.id,
         "status": status,
         "category": question.category,
-        "title": _title(question, answer, status),
+        "title": _of_window(_title(question, answer, status), lane),
         "bucket": question.bucket,
         "bound_ns_per_step": size.ns_per_step if size and status != "unavailable" else None,
         "bound_frac": size.frac if size and status != "unavailable" else None,
@@ -161,7 +161,9 @@ def _of_window(item: Any, lane: Lane) -> Any:  # noqa: ANN401 - a text, or a row
     if lane.document["steps"]["source"] != "none":
         return item
     if isinstance(item, str):
-        return item.replace(" per step", " in the capture")
+        for words in ("per step", "of the step", "inside the step"):
+            item = item.replace(f" {words}", f" {words.removesuffix('step')}capture")
+        return item.replace(" per capture", " in the capture")
     return {**item, "text": _of_window(item["text"], lane)}
 
 

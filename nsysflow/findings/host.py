@@ -45,6 +45,9 @@ def _sync_text(lane: Lane, row: Mapping[str, Any]) -> str:
     inside = row["callsite"] or row["nvtx_path"]
     place = f" in {code(inside)}" if inside else ""
     often = f"{row['per_step']:g} per step" if row["per_step"] is not None else f"{row['count']}"
+    if not row["count"]:
+        # It holds up a kept step that did not make it.
+        often = "called outside the kept steps"
     return (
         f"{code(row['api'])}{copied}, {often}{place}: "
         f"{lane.per_step(row['idle_caused_ns'])} of idle GPU per step"

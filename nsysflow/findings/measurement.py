@@ -5,18 +5,14 @@ from __future__ import annotations
 from nsysflow.findings.base import Answer, Lane, Question, code, time_text
 
 MOST_EXAMPLES = 3
-WIDER = {
-    "NVTX_EVENTS": "--trace=nvtx --pytorch=autograd-nvtx",
-    "OSRT_API": "--trace=osrt",
-    "CUPTI_ACTIVITY_KIND_RUNTIME": "--trace=cuda",
-}
+# What tells of the host, and the word of --trace that records it.
+WIDER = {"CUPTI_ACTIVITY_KIND_RUNTIME": "cuda", "NVTX_EVENTS": "nvtx", "OSRT_API": "osrt"}
 NOTABLE = 0.02
 
 
 def _unattributed(lane: Lane) -> Answer:
     total = lane.idle["idle_unattributed"]
     gaps = [g for g in lane.top("gaps") if g["cause"] == "idle_unattributed"]
-    missing = [flag for table, flag in WIDER.items() if lane.lacks(table)]
     examples = tuple(
         {
             "text": f"{time_text(gap['dur_ns'])} idle before "
@@ -31,8 +27,17 @@ def _unattributed(lane: Lane) -> Answer:
         total,
         examples,
         status="info" if notable else "ok",
-        capture=" ".join(missing) or "--sample=process-tree --python-sampling=true",
+        capture=_wider(lane),
     )
+
+
+def _wider(lane: Lane) -> str:
+    """Return what would tell more of the host: all of it in one --trace, as the last one counts."""
+    missing = [table for table in WIDER if lane.lacks(table)]
+    if not missing:
+        return "--sample=process-tree --python-sampling=true"
+    operators = " --pytorch=autograd-nvtx" if "NVTX_EVENTS" in missing else ""
+    return f"--trace={','.join(WIDER.values())}{operators}"
 
 
 def _queued(lane: Lane) -> Answer:

@@ -17,20 +17,34 @@ MOST_EVIDENCE = 3
 WAITING = "Exposed communication is waiting for other ranks, not moving bytes"
 LATE = "Communication is exposed while the host is late too: no saving there"
 SAME_STREAM = "Collectives share a stream with compute and hide behind nothing"
+LOADER = "--trace=cuda,nvtx,osrt and an NVTX range around next(loader)"
 
 
 def _data(lane: Lane) -> Answer:
     section = lane.section("data_loading")
     if section["status"] != "ok":
-        return unavailable(
-            section["reason"], "--trace=cuda,nvtx,osrt and ranges around next(loader)"
-        )
+        return unavailable(section["reason"], LOADER)
     text = (
         f"{section['steps_affected']} of {lane.kept} steps wait, "
         f"{lane.per_step(lane.idle['data_loading'])} of idle GPU per step on average"
     )
-    evidence = (text, *_workers(section)) if lane.idle["data_loading"] else ()
-    return Answer(lane.idle["data_loading"], evidence)
+    if lane.idle["data_loading"]:
+        return Answer(lane.idle["data_loading"], (text, *_workers(section)))
+    if reason := _deaf(lane):
+        return unavailable(reason, LOADER)
+    return Answer(0)
+
+
+def _deaf(lane: Lane) -> str | None:
+    """Return why a wait for data would have left no trace, None where it would."""
+    if not lane.lacks("NVTX_EVENTS"):
+        return None
+    if lane.lacks("OSRT_API"):
+        return "neither annotated ranges nor operating-system calls were recorded to tell it from"
+    # Calls that wait are taken for a loader's only where a step begins.
+    if lane.document["steps"]["source"] == "none":
+        return "no steps and no annotated ranges were recorded to tell it from"
+    return None
 
 
 def _workers(section: Mapping[str, Any]) -> tuple[str, ...]:
@@ -198,7 +212,7 @@ QUESTIONS = (
         verify="The idle time before the first kernel of a step is gone.",
         experiment="Train on one batch kept in memory: if the step shrinks by the bound, loading "
         "is the cause.",
-        capture="--trace=cuda,nvtx,osrt and an NVTX range around next(loader)",
+        capture=LOADER,
         answer=_data,
     ),
     Question(

@@ -87,6 +87,13 @@ def vectors(study: Study, common: Common, lane: int) -> dict[int, Vector]:
     return found
 
 
+def spent(study: Study, common: Common, lane: int, cause: str) -> int:
+    """Return what a lane spent on one cause in all common steps."""
+    kept = {common.step[lane][n].index for n in common.numbers}
+    table = read_table(study.lanes[lane].folder / "lane_step.parquet").to_pylist()
+    return sum(row["ns"] for row in table if row["cause"] == cause and row["step"] in kept)
+
+
 def piece_name(bucket: str) -> str:
     """Return what time without a cause is called: its bucket, all computing one."""
     return "compute" if bucket.startswith("compute") else bucket

@@ -9,13 +9,15 @@ are not compared.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from math import comb
 
 import numpy as np
 
 from nsysflow.job.lanes import NEVER, NONE, Flags, Ints
-from nsysflow.job.steps import Common
+from nsysflow.job.steps import Common, spent
 from nsysflow.job.study import Study
 from nsysflow.shares import mean_ns, median_ns
 
@@ -65,6 +67,11 @@ def least_ns(study: Study, common: Common) -> int:
 def suspects(study: Study, common: Common, tallies: list[Tally]) -> list[Suspect]:
     """Return the lanes with a verdict, the worst first, each with the group where it shows most."""
     least = least_ns(study, common)
+
+    @cache
+    def own(lane: int) -> int:
+        return _own_ns(study, common, lane)
+
     late_in_step = {
         lane: np.any([t.bad[t.lanes.index(lane)] for t in tallies if lane in t.lanes], axis=0)
         for lane in range(len(study.lanes))
@@ -77,7 +84,7 @@ def suspects(study: Study, common: Common, tallies: list[Tally]) -> list[Suspect
             mine = [t for t in tallies if lane in t.lanes]
             suspect = _suspect(common, lane, bad, mine, anyone)
             if suspect.verdict in ("rotating", "transient") or _slower(
-                study, common, suspect, least
+                study, suspect, least * len(common.numbers), own
             ):
                 found.append(suspect)
     return sorted(found, key=_rank)
@@ -218,10 +225,19 @@ def chance(hits: int, tries: int, share: float) -> float:
     )
 
 
-def _slower(study: Study, common: Common, suspect: Suspect, least: int) -> bool:
-    """Whether the lane's own time per step exceeds its peers', not only its arrival."""
+def _slower(study: Study, suspect: Suspect, least: int, own_ns: Callable[[int], int]) -> bool:
+    """Whether the lane's own time in all steps exceeds its peers', not only its arrival."""
     lanes = study.found.groups[suspect.group].lanes
     alike = next(mine for mine in _alike(study, lanes) if suspect.lane in mine)
-    own = {each: int((common.length(each) - common.exposed(each)).sum()) for each in alike}
-    others = median_ns([ns for each, ns in own.items() if each != suspect.lane]) or 0
-    return 2 * (own[suspect.lane] - others) >= least * len(common.numbers)
+    others = median_ns([own_ns(each) for each in alike if each != suspect.lane]) or 0
+    return 2 * (own_ns(suspect.lane) - others) >= least
+
+
+def _own_ns(study: Study, common: Common, lane: int) -> int:
+    """Return the lane's time without communication and without the gaps between its kernels.
+
+    Beside a collective these gaps are communication. Who is held up elsewhere, and so comes last,
+    has fewer of them there than its peers, which wait for it: that is no work of its own.
+    """
+    apart = int((common.length(lane) - common.exposed(lane)).sum())
+    return apart - spent(study, common, lane, "micro_gap")

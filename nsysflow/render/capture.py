@@ -79,11 +79,8 @@ def warnings(document: Document) -> list[Caution]:
     attribution = document["attribution"]
     if attribution.get("verdict") == "incomplete":
         share = units.share(attribution["unattributed_frac"])
-        found.append(
-            Caution(
-                "Attribution is incomplete:", f"{share} of the time has no cause in this capture."
-            )
-        )
+        text = f"{share} of the time has no cause in this capture.{_wider(document)}"
+        found.append(Caution("Attribution is incomplete:", text))
     if lane["shared_gpu"]:
         found.append(
             Caution("Shared GPU:", "another captured process used this GPU; its time is idle here.")
@@ -93,6 +90,16 @@ def warnings(document: Document) -> list[Caution]:
             Caution("Overlap is withheld:", units.clean(section(document, "overlap")["reason"]))
         )
     return found
+
+
+def _wider(document: Document) -> str:
+    """Say what to record for idle time to have a cause."""
+    flags = [
+        row["capture_next"]
+        for row in document["findings"]
+        if row["id"] == "idle_unattributed" and row["status"] == "info" and row["capture_next"]
+    ]
+    return f" To tell more, capture with {units.clean(flags[0])}." if flags else ""
 
 
 def _failed(document: Document) -> list[Caution]:

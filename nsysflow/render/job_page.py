@@ -23,6 +23,13 @@ from nsysflow.render.rank_page import Figure, bounds_figure, first_action, mfu_f
 from nsysflow.render.sections import Document, State, section, state
 from nsysflow.render.words import BUCKET, cause
 
+# What is no thing to name in a sentence.
+_NO_CAUSE = {
+    "idle_unattributed": "idle time without a known cause",
+    "queued_unexplained": "queued work that did not begin, its cause not known",
+    "wait_unresolved": "waiting whose cause is not known",
+}
+
 
 def context(result: Document, documents: Sequence[Document], limits: Limits) -> dict[str, Any]:
     """Return the variables of ``index.html``.
@@ -32,7 +39,7 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
     ranks = result["ranks"]
     blind = {one["lane"]["label"] for one in documents if "lane" in one and verdict.is_blind(one)}
     seen = [rank for rank in ranks if rank["label"] not in blind]
-    walk = section(result, "walk")
+    walk, whole = section(result, "walk"), sum(rank["buckets"]["window_ns"] for rank in ranks)
     period, stepped = _period(result, seen), _stepped(result, documents)
     cards = findings.cards(
         {**result, "buckets": _sum_buckets(seen)}, "", "step" if stepped else "capture"
@@ -54,10 +61,12 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "verdict": _verdict(result, seen, stepped=stepped),
         "first": first_action(cards),
         "worst": job_ranks.worst(seen),
-        "least": job_ranks.least_computing(seen),
+        "least": job_ranks.most_losing(seen),
         "cards": cards,
         "asked": bool(result["findings"] or result.get("categories")),
-        "questions": questions.questions(result, cards),
+        "questions": questions.with_unsplit(
+            questions.questions(result, cards), [rank["causes"] for rank in ranks], whole
+        ),
         "asked_note": _asked_note(result, "step" if stepped else "capture"),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
         "missing": [
@@ -69,7 +78,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "unit": "step" if stepped else "capture",
         "bar": _bar(seen),
         "walk_state": state(walk),
-        "walk": job_sections.walk(walk, _names(ranks), stepped=stepped)
+        "walk": job_sections.walk(
+            walk, _names(ranks), stepped=stepped, numbered=_numbered(documents)
+        )
         if not state(walk)
         else None,
         "stragglers_state": state(section(result, "stragglers")),
@@ -168,6 +179,12 @@ def _stepped(result: Document, documents: Sequence[Document]) -> bool:
     return all(rank["steps_kept"] > 1 for rank in result["ranks"])
 
 
+def _numbered(documents: Sequence[Document]) -> bool:
+    """Whether the traces number their steps; without the ranks' documents they are taken to."""
+    items = [item for one in documents for item in section(one, "steps").get("items") or ()]
+    return not items or any(item.get("number") is not None for item in items)
+
+
 def _straggler(result: Document) -> str | None:
     """Say what one late rank costs, where that is the largest thing to say."""
     found = section(result, "stragglers")
@@ -206,7 +223,8 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
     if not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING:
         return f"{said}; no single loss exceeds 5{units.NARROW}%."
     share = units.share(units.ratio(losses[0][0], total))
-    return f"{said}; the largest loss is {cause(losses[0][1]).short}, {share}."
+    name = losses[0][1]
+    return f"{said}; the largest loss is {_NO_CAUSE.get(name) or cause(name).short}, {share}."
 
 
 def _figures(

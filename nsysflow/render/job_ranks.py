@@ -46,7 +46,7 @@ def shares(rank: Rank) -> dict[str, float]:
 
 
 def worst(ranks: Sequence[Rank]) -> dict[str, Any] | None:
-    """Return the rank that computes least, to look at first where nothing else says so."""
+    """Return the rank that loses most, to look at first where nothing else says so."""
     if not ranks:
         return None
     lost = [(sum(shares(rank)[key] for key in LOSSES), rank) for rank in ranks]
@@ -59,25 +59,26 @@ def worst(ranks: Sequence[Rank]) -> dict[str, Any] | None:
     }
 
 
-def least_computing(ranks: Sequence[Rank]) -> list[dict[str, Any]]:
-    """Return the ranks that compute least, each with its largest loss."""
+def most_losing(ranks: Sequence[Rank]) -> list[dict[str, Any]]:
+    """Return the ranks that lose most, each with its largest loss.
+
+    Graphs that were not split are no loss, here as in ``worst``: both name the same rank first.
+    """
     rows = []
     for rank in ranks:
         part = shares(rank)
         key = max(LOSSES, key=lambda name: part[name])
-        rows.append(
-            {
-                "name": name(rank),
-                "href": link(rank),
-                "finding": _finding(rank).text,
-                "lost": BUCKET[key].label.lower(),
-                "css": BUCKET[key].css,
-                "amount": units.duration(round(rank["buckets"][key] / (rank["steps_kept"] or 1))),
-                "share": units.share(part[key]),
-                "computes": part["compute_only"] + part["compute_comm_overlap"],
-            }
-        )
-    return sorted(rows, key=lambda row: (row["computes"], row["name"]))[:5]
+        row = {
+            "name": name(rank),
+            "href": link(rank),
+            "finding": _finding(rank).text,
+            "lost": BUCKET[key].label.lower(),
+            "css": BUCKET[key].css,
+            "amount": units.duration(round(rank["buckets"][key] / (rank["steps_kept"] or 1))),
+            "share": units.share(part[key]),
+        }
+        rows.append((sum(part[each] for each in LOSSES), row))
+    return [row for _, row in sorted(rows, key=lambda pair: (-pair[0], pair[1]["name"]))[:5]]
 
 
 def outliers(ranks: Sequence[Rank]) -> list[Rank]:

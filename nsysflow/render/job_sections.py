@@ -52,8 +52,9 @@ def missing(result: Document) -> list[str]:
         count = len(run["missing_ranks"])
         of = f" of {units.count(run['ranks_expected'])}" if run["ranks_expected"] else ""
         which = units.numbers(run["missing_ranks"])
+        ranks, are = "ranks" if of or count > 1 else "rank", "are" if count > 1 else "is"
         said.append(
-            f"{units.count(count)}{of} ranks are not in this report: "
+            f"{units.count(count)}{of} {ranks} {are} not in this report: "
             f"rank{'s' if count > 1 else ''} {which}."
         )
     for status, what in (("failed", "could not be used"), ("no_gpu_work", "hold no GPU work")):
@@ -133,10 +134,23 @@ def _sums(found: Mapping[str, Any]) -> _Walk:
     )
 
 
+def _steps(numbers: Sequence[int], *, numbered: bool) -> str:
+    if not numbered:
+        return "the steps that all ranks kept"
+    return f"step{'' if len(numbers) == 1 else 's'} {units.numbers(numbers)}"
+
+
 def walk(
-    found: Mapping[str, Any], names: Mapping[str, str], *, stepped: bool = True
+    found: Mapping[str, Any],
+    names: Mapping[str, str],
+    *,
+    stepped: bool = True,
+    numbered: bool = True,
 ) -> dict[str, Any]:
-    """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
+    """Return the walk as two bars (by cause, by rank) and the table cause by rank.
+
+    Steps that are not ``numbered`` in the traces are only counted: each rank's page counts its own.
+    """
     sums, total = _sums(found), found["step_ns"]
     parts = [Part(cause(key), ns) for key, ns in sums.by_cause.items()]
     return {
@@ -145,9 +159,7 @@ def walk(
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total, named=False),
         "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
-        "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
-        if stepped
-        else "whole captures",
+        "steps": _steps(found["steps"], numbered=numbered) if stepped else "whole captures",
         "n": len(found["steps"]),
         "step_ns": total,
     }

@@ -40,9 +40,14 @@ def questions(document: Document, links: Sequence[findings.Card]) -> list[Questi
     ]
 
 
-def with_unsplit(rows: Sequence[Question], document: Document) -> list[Question]:
-    """Say in a lane's row of measurement what of its share is communication nobody could split."""
-    unsplit, title = _unsplit(document), findings.word("measurement").label
+def with_unsplit(
+    rows: Sequence[Question], causes: Sequence[Mapping[str, Any]], whole: int
+) -> list[Question]:
+    """Say in the row of measurement what of its share is communication nobody could split.
+
+    ``causes`` are those of the lanes that the rows are about, ``whole`` is all their time.
+    """
+    unsplit, title = _unsplit(causes, whole), findings.word("measurement").label
     if not unsplit:
         return list(rows)
     return [
@@ -53,10 +58,13 @@ def with_unsplit(rows: Sequence[Question], document: Document) -> list[Question]
     ]
 
 
-def _unsplit(document: Document) -> str:
-    parts = document["causes"]["exposed_comm"]
-    ns = sum(length for name, length in parts.items() if name.startswith("unsplit"))
-    whole = document["buckets"]["window_ns"] if ns else 0
+def _unsplit(causes: Sequence[Mapping[str, Any]], whole: int) -> str:
+    ns = sum(
+        length
+        for each in causes
+        for name, length in each["exposed_comm"].items()
+        if name.startswith("unsplit")
+    )
     return f"{units.share(ns / whole)} is exposed communication: waiting or transfer." if ns else ""
 
 

@@ -97,7 +97,11 @@ def _questions(
     document: Document, cards: list[findings.Card], mine: role.Role | None
 ) -> list[questions.Question]:
     """Return the questions of the lane; that it keeps others waiting only the job can tell."""
-    rows = questions.with_unsplit(questions.questions(document, cards), document)
+    rows = questions.with_unsplit(
+        questions.questions(document, cards),
+        [document["causes"]],
+        document["buckets"]["window_ns"],
+    )
     if not (mine and mine.late):
         return rows
     title = findings.word("stragglers").label
