@@ -12,7 +12,7 @@ from nsysflow.model import OWN
 from nsysflow.render import render_rank
 from tests.support.command import in_process, report
 from tests.support.engine import analysed
-from tests.support.export import KERNEL, Export, busy_export, ms, us
+from tests.support.export import KERNEL, RUNTIME, Export, busy_export, ms, us
 from tests.support.html_page import Page
 from tests.support.schemas import check
 from tests.support.stores import converted, refused, store_of
@@ -142,3 +142,27 @@ def test_a_disk_that_cannot_be_written_is_no_fault(number: int, said: str) -> No
     assert "-o" in str(found)
     assert found.exit_code == 2
     assert disk_error(OSError(errno.ENOENT, "gone")) is None
+
+
+@pytest.mark.parametrize("calls", [True, False], ids=["apart", "absent"])
+def test_without_launches_the_host_is_not_answered_for(calls: bool, tmp_path: Path) -> None:
+    """No thread is known to have launched, so nothing found of it is no answer."""
+    export = Export(drop=() if calls else {RUNTIME})
+    for step in range(6):
+        at = ms(10 * step)
+        export.nvtx("next_batch", at, at + ms(4))
+        export.kernel("gemm", at + ms(5), at + ms(9))
+        export.api("cudaLaunchKernel_v7000", at + ms(4), at + ms(4) + us(5))
+    (document,) = analysed(export, tmp_path).values()
+    check(document, "rank-1")
+    assert document["data_loading"]["status"] == ("withheld" if calls else "not_recorded")
+    what = "no device work was recorded with the call that asked for it"
+    what = what if calls else "no CUDA calls were recorded"
+    host = {"host_sync", "data_loading", "launch_bound", "gc", "logging", "host_other_nvtx"}
+    queued = {"dependency_stall", "queued_unexplained", "gpu_shared"}
+    answers = {found["id"]: found for found in document["findings"]}
+    for name in host | queued | {"pauses", "profiler_overhead"}:
+        assert answers[name]["status"] == "unavailable", name
+        assert answers[name]["title"] == f"{what}, so the host's part cannot be told"
+    assert answers["idle_unattributed"]["status"] == "info"
+    assert what in shown(render_rank(document))

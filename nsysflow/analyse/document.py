@@ -186,7 +186,10 @@ def _sections(
     columns = (*BUCKETS, "opaque_ns")
     levels = {column: facts.total(column) for column in columns}
     memory = lane.gpu.get("memory_bytes") if lane.gpu else None
-    known = Known(len(facts.steps.kept), facts.window_ns, levels, capture["tables"], memory)
+    launched = facts.span["launched"] > 0
+    known = Known(
+        len(facts.steps.kept), facts.window_ns, levels, capture["tables"], launched, memory
+    )
     return {each.name: _section(work, each, known, _params(lane, facts)) for each in ANALYSES}
 
 

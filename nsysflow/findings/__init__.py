@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from nsysflow.findings import across, device, host, measurement, work
-from nsysflow.findings.base import Document, Lane, Question, finding, unavailable
+from nsysflow.findings.base import Answer, Document, Lane, Question, finding, unavailable
+from nsysflow.model import IDLE_CAUSES
 
 QUESTIONS: tuple[Question, ...] = (
     *host.QUESTIONS,
@@ -16,6 +17,9 @@ QUESTIONS: tuple[Question, ...] = (
     *measurement.QUESTIONS,
 )
 
+# What holds the GPU up is told by the launching thread, and what is queued by the launch.
+_BY_LAUNCH = {*IDLE_CAUSES} - {"idle_unattributed"}
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _ORDER = {"opportunity": 0, "info": 1, "error": 2, "unavailable": 3, "ok": 4}
 
 
@@ -27,7 +31,10 @@ def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
     counts = document["capture"]["counts"]
     blind = not counts["kernels"] and not counts["graph_rows"]
     return in_order(
-        [finding(_unanswered(question) if blind else question, lane) for question in QUESTIONS]
+        [
+            finding(_unanswered(question) if blind else _told(question), lane)
+            for question in QUESTIONS
+        ]
     )
 
 
@@ -35,6 +42,22 @@ def _unanswered(question: Question) -> Question:
     """Return a question as it stands where no kernel was recorded: what idles cannot be told."""
     reason = "no kernels are in this capture"
     return replace(question, answer=lambda _lane: unavailable(reason, "--trace=cuda"))
+
+
+def _told(question: Question) -> Question:
+    """Return a question that is not answered by the want of launches to tell a cause by."""
+    if question.bucket not in _BY_LAUNCH and question.id != "pauses":
+        return question
+
+    def answer(lane: Lane) -> Answer:
+        if lane.launched or any(lane.idle[cause] for cause in _BY_LAUNCH):
+            return question.answer(lane)
+        what = "no CUDA calls were recorded"
+        if not lane.lacks(_CALLS):
+            what = "no device work was recorded with the call that asked for it"
+        return unavailable(f"{what}, so the host's part cannot be told", "--trace=cuda")
+
+    return replace(question, answer=answer)
 
 
 def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -120,6 +120,14 @@ class Lane:
         """Write a total of the kept steps as time per step."""
         return time_text(mean_ns(total_ns, self.kept) or 0)
 
+    @property
+    def launched(self) -> bool:
+        """Whether some device work of the steps was recorded with the call that asked for it."""
+        launch = self.section("launch")
+        if launch["status"] != "ok":
+            return bool(launch["status"] != "not_recorded")
+        return launch["queue_depth_median"] is not None
+
     def lacks(self, table: str) -> bool:
         """Whether the export has no such raw table."""
         return str(self.document["capture"]["tables"].get(table, "absent")) == "absent"
