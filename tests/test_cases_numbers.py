@@ -160,6 +160,22 @@ def test_s01_item_copies_are_found(tmp_path: Path) -> None:
     assert item["copy_kind"] == "d2h"
 
 
+def test_s01_bytes_are_those_of_the_calls_counted(tmp_path: Path) -> None:
+    """A wait before the first step costs that step time, and is no call of it."""
+    export = Export()
+    for step in range(-1, 4):
+        begin = ms(100 * step + 100)
+        if step >= 0:
+            export.nvtx(f"step {step}", begin, begin + ms(100))
+        export.kernel("gemm", begin + ms(5), begin + ms(50), launch=(begin + ms(1), begin + ms(2)))
+        called = (begin + ms(6), begin + ms(51))
+        export.memcpy(2, begin + ms(50), begin + ms(51), 1000, src=2, dst=0, launch=called,
+                      api="cudaMemcpy_v3020")  # fmt: skip
+    (item,) = run_one(tmp_path, export)["syncs"]["items"]
+    assert (item["kind"], item["count"], item["bytes"]) == ("sync_memcpy", 4, 4000)
+    assert item["idle_caused_ns"] == 4 * ms(45)
+
+
 @pytest.mark.parametrize(
     ("api", "kind"),
     [
