@@ -178,7 +178,7 @@ def render_page(document: Path, page: Path, job: dict[str, Any]) -> None:
 
 def for_index(document: dict[str, Any]) -> dict[str, Any]:
     """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
-    steps = {name: document["steps"].get(name) for name in ("status", "source")}
+    steps = {name: document["steps"].get(name) for name in ("status", "source", "chosen")}
     lane = {"label": document["lane"]["label"]}
     failed = {name: {"status": "error"} for name in render.failed(document)}
     return {"lane": lane, "capture": document["capture"], "steps": steps} | failed

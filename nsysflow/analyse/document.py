@@ -152,6 +152,7 @@ def _steps(facts: Facts) -> Section:
         "median_ns": median_ns(typical),
         "period_ns": mean_ns(facts.window_ns, len(kept)),
         "note": steps.note,
+        "chosen": steps.chosen,
         "items": [_item(facts, window) for window in steps.windows[:MOST_STEPS]],
     }
 

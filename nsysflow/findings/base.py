@@ -103,6 +103,11 @@ class Lane:
         """How many steps count."""
         return int(self.document["steps"]["kept"])
 
+    @property
+    def chosen(self) -> bool:
+        """Whether figures cover the time that the user chose, not steps."""
+        return bool(self.document["steps"].get("chosen"))
+
     def section(self, name: str) -> Mapping[str, Any]:
         """Return a section."""
         found: Mapping[str, Any] = self.document[name]
@@ -169,7 +174,7 @@ def _of_window(item: Any, lane: Lane) -> Any:  # noqa: ANN401 - a text, or a row
     if lane.document["steps"]["source"] != "none":
         return item
     if isinstance(item, str):
-        return item.replace(" per step", " in the capture")
+        return item.replace(" per step", f" in the {'chosen time' if lane.chosen else 'capture'}")
     return {**item, "text": _of_window(item["text"], lane)}
 
 

@@ -134,7 +134,7 @@ def _sums(found: Mapping[str, Any]) -> _Walk:
 
 
 def walk(
-    found: Mapping[str, Any], names: Mapping[str, str], *, stepped: bool = True
+    found: Mapping[str, Any], names: Mapping[str, str], *, unit: str = "step"
 ) -> dict[str, Any]:
     """Return the walk as two bars (by cause, by rank) and the table cause by rank."""
     sums, total = _sums(found), found["step_ns"]
@@ -144,10 +144,10 @@ def walk(
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total, named=False),
-        "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
+        "table": _walk_table(sums, names, total, unit),
         "steps": f"step{'' if len(found['steps']) == 1 else 's'} {units.numbers(found['steps'])}"
-        if stepped
-        else "whole captures",
+        if unit == "step"
+        else sections.SEVERAL[unit],
         "n": len(found["steps"]),
         "step_ns": total,
     }
