@@ -124,6 +124,24 @@ def test_n03_backward_on_its_own_thread(tmp_path: Path) -> None:
         assert (row["count"], row["projected_ns"], row["work_ns"]) == (1, work, work)
 
 
+@pytest.mark.parametrize(
+    ("kind", "src", "dst", "pageable"),
+    [
+        (1, 0, 2, True), (1, 1, 2, False), (1, 1, None, False), (1, None, 2, None), (1, 7, 2, None),
+        (2, 2, 0, True), (2, None, 1, False), (2, 2, None, None), (8, 2, 2, False),
+        (8, None, 2, None), (9, 0, None, True), (1, None, None, None),
+    ],
+)  # fmt: skip
+def test_memory_of_an_unknown_kind_is_not_called_pinned(
+    tmp_path: Path, kind: int, src: int | None, dst: int | None, pageable: bool | None
+) -> None:
+    export = Export()
+    export.memcpy(kind, ms(1), ms(2), 100, src=src, dst=dst, launch=(0, us(5)))
+    export.kernel("gemm", ms(3), ms(4), launch=(us(10), us(15)))
+    (row,) = run_one(tmp_path, export)["memory"]["items"]
+    assert row["pageable"] is pageable
+
+
 # S01: the hunt for item copies
 
 
