@@ -178,7 +178,7 @@ def render_page(document: Path, page: Path, job: dict[str, Any]) -> None:
 
 def for_index(document: dict[str, Any]) -> dict[str, Any]:
     """Keep of a rank document what the job's page takes; a thousand whole ones are gigabytes."""
-    steps = {name: document["steps"].get(name) for name in ("status", "source")}
+    steps = {name: document["steps"].get(name) for name in ("status", "source", "chosen")}
     # One tells whether the traces number them.
     steps["items"] = (document["steps"].get("items") or [])[:1]
     lane = {"label": document["lane"]["label"]}

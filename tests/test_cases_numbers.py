@@ -124,6 +124,24 @@ def test_n03_backward_on_its_own_thread(tmp_path: Path) -> None:
         assert (row["count"], row["projected_ns"], row["work_ns"]) == (1, work, work)
 
 
+@pytest.mark.parametrize(
+    ("kind", "src", "dst", "pageable"),
+    [
+        (1, 0, 2, True), (1, 1, 2, False), (1, 1, None, False), (1, None, 2, None), (1, 7, 2, None),
+        (2, 2, 0, True), (2, None, 1, False), (2, 2, None, None), (8, 2, 2, False),
+        (8, None, 2, None), (9, 0, None, True), (1, None, None, None),
+    ],
+)  # fmt: skip
+def test_memory_of_an_unknown_kind_is_not_called_pinned(
+    tmp_path: Path, kind: int, src: int | None, dst: int | None, pageable: bool | None
+) -> None:
+    export = Export()
+    export.memcpy(kind, ms(1), ms(2), 100, src=src, dst=dst, launch=(0, us(5)))
+    export.kernel("gemm", ms(3), ms(4), launch=(us(10), us(15)))
+    (row,) = run_one(tmp_path, export)["memory"]["items"]
+    assert row["pageable"] is pageable
+
+
 # S01: the hunt for item copies
 
 
@@ -158,6 +176,22 @@ def test_s01_item_copies_are_found(tmp_path: Path) -> None:
     assert item["idle_caused_ns"] == 3 * ms(45)
     assert document["causes"]["idle"]["host_sync"] == 3 * ms(45)
     assert item["copy_kind"] == "d2h"
+
+
+def test_s01_bytes_are_those_of_the_calls_counted(tmp_path: Path) -> None:
+    """A wait before the first step costs that step time, and is no call of it."""
+    export = Export()
+    for step in range(-1, 4):
+        begin = ms(100 * step + 100)
+        if step >= 0:
+            export.nvtx(f"step {step}", begin, begin + ms(100))
+        export.kernel("gemm", begin + ms(5), begin + ms(50), launch=(begin + ms(1), begin + ms(2)))
+        called = (begin + ms(6), begin + ms(51))
+        export.memcpy(2, begin + ms(50), begin + ms(51), 1000, src=2, dst=0, launch=called,
+                      api="cudaMemcpy_v3020")  # fmt: skip
+    (item,) = run_one(tmp_path, export)["syncs"]["items"]
+    assert (item["kind"], item["count"], item["bytes"]) == ("sync_memcpy", 4, 4000)
+    assert item["idle_caused_ns"] == 4 * ms(45)
 
 
 @pytest.mark.parametrize(

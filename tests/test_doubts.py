@@ -14,7 +14,7 @@ from nsysflow.model import OWN
 from nsysflow.render import render_rank
 from tests.support.command import in_process, report
 from tests.support.engine import analysed
-from tests.support.export import KERNEL, Export, busy_export, ms, us
+from tests.support.export import KERNEL, RUNTIME, Export, busy_export, ms, us
 from tests.support.html_page import Page
 from tests.support.one_rank import run_one
 from tests.support.schemas import check
@@ -234,3 +234,27 @@ def test_a_call_outside_the_kept_steps_is_not_said_to_be_made_in_them(tmp_path: 
     lane = Lane(run_one(tmp_path, export), alone=True)
     assert _sync_text(lane, row).startswith("`cudaMemcpyAsync`, called outside the kept steps in ")
     assert ", 2 per step in " in _sync_text(lane, row | {"count": 2, "per_step": 2.0})
+
+
+@pytest.mark.parametrize("calls", [True, False], ids=["apart", "absent"])
+def test_without_launches_the_host_is_not_answered_for(calls: bool, tmp_path: Path) -> None:
+    """No thread is known to have launched, so nothing found of it is no answer."""
+    export = Export(drop=() if calls else {RUNTIME})
+    for step in range(6):
+        at = ms(10 * step)
+        export.nvtx("next_batch", at, at + ms(4))
+        export.kernel("gemm", at + ms(5), at + ms(9))
+        export.api("cudaLaunchKernel_v7000", at + ms(4), at + ms(4) + us(5))
+    (document,) = analysed(export, tmp_path).values()
+    check(document, "rank-1")
+    assert document["data_loading"]["status"] == ("withheld" if calls else "not_recorded")
+    what = "no device work was recorded with the call that asked for it"
+    what = what if calls else "no CUDA calls were recorded"
+    host = {"host_sync", "data_loading", "launch_bound", "gc", "logging", "host_other_nvtx"}
+    queued = {"dependency_stall", "queued_unexplained", "gpu_shared"}
+    answers = {found["id"]: found for found in document["findings"]}
+    for name in host | queued | {"pauses", "profiler_overhead"}:
+        assert answers[name]["status"] == "unavailable", name
+        assert answers[name]["title"] == f"{what}, so the host's part cannot be told"
+    assert answers["idle_unattributed"]["status"] == "info"
+    assert what in shown(render_rank(document))

@@ -46,3 +46,20 @@ def test_it_is_told_and_only_then(
         assert "--step-range" not in ended.out
     else:
         assert told in ended.out
+
+
+def test_ranges_that_overlap_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    """Pipelined loops open a step before they close the one before it."""
+    export = Export()
+    for step in range(4):
+        begin = ms(10 * step + 1)
+        export.nvtx("my step", begin, begin + ms(12), kind=60)
+        export.kernel("gemm", begin + ms(1), begin + ms(8), launch=(begin, begin + us(5)))
+    export.write_sqlite(tmp_path / "run" / "rank0.sqlite")
+    ended = in_process(
+        "report", tmp_path / "run", "-o", tmp_path / "out", "--jobs", 1, "--step-range", "my step"
+    )
+    assert ended.code == 0
+    told = "the NVTX ranges that fit --step-range overlap each other in 0000: steps were told"
+    assert told in ended.out
+    assert "owns device work" not in ended.out

@@ -11,6 +11,7 @@ from nsysflow.settings import Settings
 from tests.support.command import check_identity, report
 from tests.support.engine import analysed
 from tests.support.export import Export, ms, us
+from tests.support.html_page import Page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -202,6 +203,26 @@ def test_chosen_time(tmp_path: Path) -> None:
     assert part["buckets"]["window_ns"] == ms(50)
     assert part["buckets"]["compute_only"] == ms(40)
     assert part["buckets"]["idle"] == ms(10)
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_a_chosen_time_without_a_whole_step_is_not_called_the_capture(
+    tmp_path: Path, ranks: int
+) -> None:
+    for rank in range(ranks):
+        training("step {}".format).write_sqlite(tmp_path / "run" / f"rank{rank}.sqlite")
+    made = report(tmp_path / "run", tmp_path / "out", "--from", "0.2", "--to", "0.25")
+    assert made.ended.code == 0
+    for document in made.lanes.values():
+        assert document["steps"]["chosen"]
+        assert document["buckets"]["window_ns"] == ms(50)
+    titles = {found["id"]: found["title"] for found in made.result["findings"]}
+    assert titles["steps"].startswith("No whole step lies in the chosen time")
+    for page in made.pages.values():
+        words = " ".join(" ".join(Page(page).words).split())
+        assert "hosen time" in words
+        for wrong in ("hole capture", "o steps were found", "o training steps"):
+            assert wrong not in words
 
 
 def test_chosen_time_outside_the_capture(tmp_path: Path) -> None:

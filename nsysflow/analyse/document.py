@@ -152,6 +152,7 @@ def _steps(facts: Facts) -> Section:
         "median_ns": median_ns(typical),
         "period_ns": mean_ns(facts.window_ns, len(kept)),
         "note": steps.note,
+        "chosen": steps.chosen,
         "items": [_item(facts, window) for window in steps.windows[:MOST_STEPS]],
     }
 
@@ -186,7 +187,10 @@ def _sections(
     columns = (*BUCKETS, "opaque_ns")
     levels = {column: facts.total(column) for column in columns}
     memory = lane.gpu.get("memory_bytes") if lane.gpu else None
-    known = Known(len(facts.steps.kept), facts.window_ns, levels, capture["tables"], memory)
+    launched = facts.span["launched"] > 0
+    known = Known(
+        len(facts.steps.kept), facts.window_ns, levels, capture["tables"], launched, memory
+    )
     return {each.name: _section(work, each, known, _params(lane, facts)) for each in ANALYSES}
 
 

@@ -118,10 +118,7 @@ class Facts:
     @property
     def chosen(self) -> bool:
         """Whether the user's ``--from/--to`` are the window."""
-        return (
-            self.steps.source == "none"
-            and self.steps.windows[0].length_ns != self.span["end_ns"] - self.span["start_ns"]
-        )
+        return self.steps.chosen
 
     def check(self) -> None:
         """Hold the identity: the six states of every window sum to its length.

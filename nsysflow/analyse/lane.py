@@ -140,7 +140,7 @@ def _measure(work: Workspace, facts: Facts, lane: Lane) -> None:
     make_exposed(work, facts, facts.ops)
     cut_exposed(work, facts, evidence)
     keep_runs(work, facts.ops)
-    make_collectives(work, facts)
+    make_collectives(work, facts, lane.lane)
     make_stream_time(work, facts.ops, facts.kept)
     make_launch_pace(work, facts.ops)
     facts.host_rows = work.row("host_rows", process=facts.process)

@@ -41,8 +41,8 @@ PARTS: tuple[tuple[str, str | None], ...] = (
 _STEP_TYPES = {"step": "int32", "number": "int64", "host_ns": "int64", "device_ns": "int64"}
 
 
-def make_collectives(work: Workspace, facts: Facts) -> None:
-    """Make ``collective`` and ``exposed_piece``."""
+def make_collectives(work: Workspace, facts: Facts, lane: int) -> None:
+    """Make ``collective`` and ``exposed_piece`` of a lane, by its number in the trace."""
     windows = facts.steps.windows if facts.steps.source != "none" else ()
     rows = [
         {
@@ -54,7 +54,11 @@ def make_collectives(work: Workspace, facts: Facts) -> None:
         for w in windows
     ]
     work.put("step_start", rows, _STEP_TYPES)
-    work.table("nccl_launch", process=facts.process)
+    first, last = facts.lanes
+    work.table("nccl_grouped", process=facts.process)
+    work.table("nccl_seat", process=facts.process)
+    work.table("nccl_sharer", first_lane=first, last_lane=last)
+    work.table("nccl_launch", lane=lane)
     work.table("comm_range", process=facts.process)
     work.table("group_range", process=facts.process)
     work.table("comm_op")

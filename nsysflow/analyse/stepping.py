@@ -60,6 +60,7 @@ def look_at_host(work: Workspace, process: int, lanes: tuple[int, int], settings
 
 
 UNFIT = "no NVTX range of this process that owns device work fits --step-range"
+OVERLAPPING = "the NVTX ranges that fit --step-range overlap each other"
 
 
 def choose_steps(
@@ -71,12 +72,14 @@ def choose_steps(
         UsageError: the user's time holds no device work of this lane.
     """
     first, last = _capture_span(device.span, capture)
-    steps, kernels = _find(work, device, settings, slice_shift(last - first))
+    shift = slice_shift(last - first)
+    ranges = Ranges(work, device.process, settings, shift)
+    steps, kernels = _find(work, device, ranges, shift)
     if steps.source != "none":
         happenings = Happenings.of(work.arrow("step_event", process=device.process))
         steps = keep_or_drop(steps, happenings, kernels.next_end if kernels else None)
     if settings.step_range is not None and steps.source != "user":
-        steps = steps.noting(UNFIT)
+        steps = steps.noting(OVERLAPPING if ranges.overlapping("user") else UNFIT)
     if settings.window_from_s is None and settings.window_to_s is None:
         return steps
     start, end, note = _chosen_time(settings, device.span, first, last)
@@ -84,13 +87,12 @@ def choose_steps(
 
 
 def _find(
-    work: Workspace, device: Device, settings: Settings, shift: int
+    work: Workspace, device: Device, ranges: Ranges, shift: int
 ) -> tuple[Steps, Kernels | None]:
     """Ask the sources in their order; each only if the ones above it know nothing.
 
     The kernels come back too where they are all that tells the steps.
     """
-    ranges = Ranges(work, device.process, settings, shift)
     for source in ANNOTATED:
         series = ranges.best(source)
         if series is None:

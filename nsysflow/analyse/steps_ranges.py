@@ -50,6 +50,11 @@ class Ranges:
         found = {row["source"] for row in self.work.rows("step_refused", "stages")}
         return next((text for kind, text in REFUSED.items() if kind in found), None)
 
+    def overlapping(self, source: str) -> bool:
+        """Whether a source has ranges, none of them a series because they overlap."""
+        found = [row for row in self._of(source) if row["ranges"]]
+        return bool(found) and not any(row["disjoint"] for row in found)
+
     def best(self, source: str) -> Series | None:
         """Return the best series of one source, None where it has none that owns device work."""
         if source == "optimizer_range":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nsysflow.analyse.stepping import UNFIT
+from nsysflow.analyse.stepping import OVERLAPPING, UNFIT
 from nsysflow.analyse.timeline import listed
 from nsysflow.settings import Settings
 
@@ -19,8 +19,12 @@ def unfit(documents: Sequence[Document], settings: Settings) -> list[str]:
 
 def _step_range(documents: Sequence[Document]) -> list[str]:
     """The steps are then told otherwise."""
-    lanes = [d["lane"]["label"] for d in documents if UNFIT in (d["steps"].get("note") or "")]
-    return [f"{UNFIT} in {listed(lanes)}: steps were told otherwise"] if lanes else []
+    found = []
+    for why in (UNFIT, OVERLAPPING):
+        lanes = [d["lane"]["label"] for d in documents if why in (d["steps"].get("note") or "")]
+        if lanes:
+            found.append(f"{why} in {listed(lanes)}: steps were told otherwise")
+    return found
 
 
 def _timeline_steps(documents: Sequence[Document], asked: Sequence[int]) -> list[str]:

@@ -51,7 +51,8 @@ class Window:
 class Steps:
     """The windows of a lane. ``unseen`` steps have no window: cut by the capture, or empty.
 
-    ``amortised`` are {kind, count, ns_each} of what happens only in some steps.
+    ``amortised`` are {kind, count, ns_each} of what happens only in some steps; ``chosen``: the
+    one window is the user's ``--from/--to``.
     """
 
     source: str
@@ -63,6 +64,7 @@ class Steps:
     by_start: bool = False
     thread: int | None = None
     amortised: tuple[dict[str, Any], ...] = ()
+    chosen: bool = False
 
     @property
     def kept(self) -> tuple[Window, ...]:
@@ -229,4 +231,5 @@ def between(steps: Steps, start_ns: int, end_ns: int, note: str | None) -> Steps
     inside = replace(steps, windows=windows)
     if steps.source != "none" and inside.kept:
         return inside.noting(note)
-    return Steps("none", None, NONE_CONFIDENCE, (Window(0, None, start_ns, end_ns),), note=note)
+    window = Window(0, None, start_ns, end_ns)
+    return Steps("none", None, NONE_CONFIDENCE, (window,), note=note, chosen=True)

@@ -19,14 +19,15 @@ class Known:
     """What a judge may know besides its rows.
 
     ``kept`` steps of ``window_ns`` together; ``levels`` the level-1 sums over them; ``tables``
-    tells which raw tables the export holds (present, empty or absent); ``memory_bytes`` is the
-    GPU's memory, if known.
+    tells which raw tables the export holds (present, empty or absent); ``launched``: some of the
+    lane's work was recorded with its call; ``memory_bytes`` is the GPU's memory, if known.
     """
 
     kept: int
     window_ns: int
     levels: Mapping[str, int]
     tables: Mapping[str, str]
+    launched: bool
     memory_bytes: int | None = None
 
 

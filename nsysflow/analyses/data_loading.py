@@ -8,6 +8,7 @@ from nsysflow.analyses.base import Analysis, Known, Row, Section
 from nsysflow.shares import mean_ns
 
 HOST_TABLES = ("NVTX_EVENTS", "OSRT_API")
+CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
 
 def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
@@ -22,11 +23,9 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         )
         if there
     ]
-    if not evidence and all(known.tables.get(t, "absent") == "absent" for t in HOST_TABLES):
+    if not evidence and (untold := _untold(known)):
         return {
-            "status": "not_recorded",
-            "reason": "neither annotations nor operating-system calls were recorded; "
-            "capture with --trace=nvtx,osrt",
+            **untold,
             "per_step_ns": None,
             "steps_affected": None,
             "evidence": None,
@@ -38,6 +37,24 @@ def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
         "evidence": " and ".join(evidence) or None,
         "workers": _workers(rows["loader_threads"], known),
     }
+
+
+def _untold(known: Known) -> Section:
+    """Return why nothing found is no answer; nothing if it is one."""
+    if all(known.tables.get(table, "absent") == "absent" for table in HOST_TABLES):
+        reason = (
+            "neither annotations nor operating-system calls were recorded; "
+            "capture with --trace=nvtx,osrt"
+        )
+        return {"status": "not_recorded", "reason": reason}
+    if not known.launched:
+        reason = (
+            "no device work was recorded with the call that asked for it, so the thread that may "
+            "wait for data is not known; capture with --trace=cuda"
+        )
+        calls = known.tables.get(CALLS, "absent") != "absent"
+        return {"status": "withheld" if calls else "not_recorded", "reason": reason}
+    return {}
 
 
 def _workers(rows: Sequence[Row], known: Known) -> list[Row] | None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from nsysflow.findings import across, device, host, measurement, work
-from nsysflow.findings.base import Document, Lane, Question, finding, unavailable
+from nsysflow.findings.base import Answer, Document, Lane, Question, finding, unavailable
+from nsysflow.model import IDLE_CAUSES
 
 QUESTIONS: tuple[Question, ...] = (
     *host.QUESTIONS,
@@ -21,6 +22,9 @@ _INSIDE = ("kernel_efficiency", "exposed_communication", "pipeline_bubble", "rec
            "stragglers")  # fmt: skip
 # Beyond this share of the window what is seen outside of graphs tells nothing of the whole.
 MUCH_OPAQUE = 0.1
+# What holds the GPU up is told by the launching thread, and what is queued by the launch.
+_BY_LAUNCH = {*IDLE_CAUSES} - {"idle_unattributed"}
+_CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _ORDER = {"opportunity": 0, "info": 1, "error": 2, "unavailable": 3, "ok": 4}
 
 
@@ -31,9 +35,9 @@ def findings(document: Document, *, alone: bool) -> list[dict[str, Any]]:
     lane = Lane(document, alone, tuple(lengths))
     counts = document["capture"]["counts"]
     blind = not counts["kernels"] and not counts["graph_rows"]
-    if blind:
-        return in_order([finding(_unanswered(question), lane) for question in QUESTIONS])
-    return in_order([_but_for_graphs(finding(each, lane), each, lane) for each in QUESTIONS])
+    ask = _unanswered if blind else _told
+    found = [(question, finding(ask(question), lane)) for question in QUESTIONS]
+    return in_order([each if blind else _but_for_graphs(each, q, lane) for q, each in found])
 
 
 def _but_for_graphs(found: dict[str, Any], question: Question, lane: Lane) -> dict[str, Any]:
@@ -51,6 +55,22 @@ def _unanswered(question: Question) -> Question:
     """Return a question as it stands where no kernel was recorded: what idles cannot be told."""
     reason = "no kernels are in this capture"
     return replace(question, answer=lambda _lane: unavailable(reason, "--trace=cuda"))
+
+
+def _told(question: Question) -> Question:
+    """Return a question that is not answered by the want of launches to tell a cause by."""
+    if question.bucket not in _BY_LAUNCH and question.id != "pauses":
+        return question
+
+    def answer(lane: Lane) -> Answer:
+        if lane.launched or any(lane.idle[cause] for cause in _BY_LAUNCH):
+            return question.answer(lane)
+        what = "no CUDA calls were recorded"
+        if not lane.lacks(_CALLS):
+            what = "no device work was recorded with the call that asked for it"
+        return unavailable(f"{what}, so the host's part cannot be told", "--trace=cuda")
+
+    return replace(question, answer=answer)
 
 
 def in_order(found: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -29,7 +29,19 @@ def _waits(lane: Lane) -> Answer:
 
 
 def _bubble(lane: Lane) -> Answer:
-    bubble = lane.document["causes"]["exposed_comm"]["pipeline_bubble"]
+    parts = lane.document["causes"]["exposed_comm"]
+    bubble = parts["pipeline_bubble"]
+    # A send that is not split may have waited for the stage beside, whatever else it was for.
+    between = sum(
+        row["exposed_ns"]
+        for row in lane.items("collectives")
+        if row["wait_ns"] is None
+        and (row["kind"] == "pp" or (row["kind"] == "unknown" and row["op"] == "send_recv"))
+    )
+    unsplit = min(between, parts["unsplit_gated"] + parts["unsplit_host_late"])
+    if unsplit > NOTABLE * lane.window_ns and unsplit > bubble:
+        reason = "waiting between pipeline stages could not be told from transfer"
+        return unavailable(reason, CAPTURE)
     return Answer(bubble, status="info" if bubble > NOTABLE * lane.window_ns else "ok")
 
 

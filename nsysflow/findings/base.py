@@ -103,6 +103,11 @@ class Lane:
         """How many steps count."""
         return int(self.document["steps"]["kept"])
 
+    @property
+    def chosen(self) -> bool:
+        """Whether figures cover the time that the user chose, not steps."""
+        return bool(self.document["steps"].get("chosen"))
+
     def section(self, name: str) -> Mapping[str, Any]:
         """Return a section."""
         found: Mapping[str, Any] = self.document[name]
@@ -119,6 +124,14 @@ class Lane:
     def per_step(self, total_ns: int) -> str:
         """Write a total of the kept steps as time per step."""
         return time_text(mean_ns(total_ns, self.kept) or 0)
+
+    @property
+    def launched(self) -> bool:
+        """Whether some device work of the steps was recorded with the call that asked for it."""
+        launch = self.section("launch")
+        if launch["status"] != "ok":
+            return bool(launch["status"] != "not_recorded")
+        return launch["queue_depth_median"] is not None
 
     def lacks(self, table: str) -> bool:
         """Whether the export has no such raw table."""
@@ -161,9 +174,10 @@ def _of_window(item: Any, lane: Lane) -> Any:  # noqa: ANN401 - a text, or a row
     if lane.document["steps"]["source"] != "none":
         return item
     if isinstance(item, str):
+        whole = "chosen time" if lane.chosen else "capture"
         for words in ("per step", "of the step", "inside the step"):
-            item = item.replace(f" {words}", f" {words.removesuffix('step')}capture")
-        return item.replace(" per capture", " in the capture")
+            item = item.replace(f" {words}", f" {words.removesuffix('step')}{whole}")
+        return item.replace(f" per {whole}", f" in the {whole}")
     return {**item, "text": _of_window(item["text"], lane)}
 
 

@@ -19,15 +19,12 @@ from nsysflow.findings.base import (
 MOST_EVIDENCE = 3
 SLOW_HOST = 1.0
 STARVED_QUEUE = 1
-NO_CALLS = "no CUDA calls were recorded, so the host's part cannot be told"
 CALLS = "CUPTI_ACTIVITY_KIND_RUNTIME"
 SCHED = "SCHED_EVENTS"
 SCHED_FLAG = "--cpuctxsw=process-tree"
 
 
 def _sync(lane: Lane) -> Answer:
-    if lane.lacks(CALLS):
-        return unavailable(NO_CALLS, "--trace=cuda")
     rows = [row for row in lane.items("syncs") if row["idle_caused_ns"]]
     return Answer(
         lane.idle["host_sync"],
@@ -55,8 +52,6 @@ def _sync_text(lane: Lane, row: Mapping[str, Any]) -> str:
 
 
 def _launch(lane: Lane) -> Answer:
-    if lane.lacks(CALLS):
-        return unavailable(NO_CALLS, "--trace=cuda")
     parts = {name: lane.idle[name] for name in ("launch_bound", "launch_latency", "micro_gap")}
     launch = lane.section("launch")
     pace, depth = launch["lambda"], launch["queue_depth_median"]

@@ -76,7 +76,13 @@ def _mfu(lane: Lane) -> Answer:
 def _steps(lane: Lane) -> Answer:
     if lane.document["steps"]["source"] == "none":
         note = lane.document["steps"].get("note")
-        return Answer(status="info", evidence=(note,) if note else (), direct=False)
+        title = "No whole step lies in the chosen time: figures cover just that time"
+        return Answer(
+            status="info",
+            evidence=(note,) if note else (),
+            title=title if lane.chosen else None,
+            direct=False,
+        )
     return Answer(status="ok")
 
 

@@ -30,6 +30,13 @@ def section(study: Study, lanes: Sequence[dict[str, Any]]) -> dict[str, Any]:
             "status": "withheld",
             "reason": "no sends and receives between the stages were matched",
         }
+    untold = [document for document in lanes if _untold(document)]
+    if untold:
+        return {
+            "status": "withheld",
+            "reason": "waiting between pipeline stages could not be told from transfer on "
+            f"{len(untold)} of {len(lanes)} ranks",
+        }
     stages = [_stage(study, lanes, k) for k in range(count)]
     batches = _micro_batches(study, lanes)
     computes = [stage["compute_ns_per_step"] for stage in stages]
@@ -43,6 +50,11 @@ def section(study: Study, lanes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "imbalance_ns_per_step": max(computes) - average,
         "stages": stages,
     }
+
+
+def _untold(document: dict[str, Any]) -> bool:
+    answer = next((f for f in document["findings"] if f["id"] == "pipeline_bubble"), None)
+    return answer is not None and answer["status"] == "unavailable"
 
 
 def _stage(study: Study, lanes: Sequence[dict[str, Any]], number: int) -> dict[str, Any]:

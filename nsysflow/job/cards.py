@@ -110,6 +110,8 @@ def _pipeline(lanes: Sequence[Document], section: Document) -> Document:
         "longest stage, a zero-bubble schedule.",
         "verify": "The bubble per stage falls towards theory.",
     }
+    if section["status"] == "withheld":
+        return _card(**base, title=section["reason"], status="unavailable", capture_next=CAPTURE)
     if section["status"] != "ok":
         return _card(**base, title="No pipeline stages were found")
     stages, batches = section["stages"], section["micro_batches"]

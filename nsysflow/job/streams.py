@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsysflow.job.lanes import NONE, Ints, JobLane, Ops
+from nsysflow.job.lanes import NONE, OP, Flags, Ints, JobLane, Ops
 from nsysflow.job.matching import Group, Matching, signature
 from nsysflow.job.talks import PAIR
 
 ENOUGH, FEW = 20, 5
 SLACK_NS, SLACK_SHARE = 20_000, 0.05
+# Sessions of one host begin by one clock, which is read far more exactly than this.
+ONE_HOST_NS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -28,22 +30,32 @@ class _Unit:
     ops: Ints
 
 
-def by_stream(ops: Ops, lanes: Sequence[JobLane], anchor: Ints, found: Matching) -> None:
-    """Add the instances of ops without a communicator to ``found``."""
+def by_stream(
+    ops: Ops,
+    lanes: Sequence[JobLane],
+    anchor: Ints,
+    found: Matching,
+    utc: Sequence[int | None] = (),
+) -> None:
+    """Add the instances of ops without a communicator to ``found``.
+
+    ``utc`` is the time at zero of each lane's clock, as far as it is known.
+    """
     some = np.flatnonzero((ops["comm"] == NONE) & ~found.alone)
     if not len(some):
         return
     shared = _shared_steps(ops, anchor, some)
     some = some[np.isin(anchor[some], shared)]
     by_lanes: dict[tuple[int, ...], int] = {}
+    ends = _Ends(ops, lanes, tuple(utc) or (None,) * len(lanes))
     for units in _candidates(ops, anchor, some):
-        for cluster in _clusters(ops, lanes, units):
+        for cluster in _clusters(ends, units):
             members = tuple(sorted(unit.lane for unit in cluster))
             if len(members) >= PAIR:
                 group = by_lanes.setdefault(members, len(found.groups))
                 if group == len(found.groups):
                     found.groups.append(Group(None, members))
-                _join(found, ops, lanes, cluster, group)
+                _join(found, ends, cluster, group)
 
 
 def _shared_steps(ops: Ops, anchor: Ints, some: Ints) -> Ints:
@@ -70,7 +82,7 @@ def _candidates(ops: Ops, anchor: Ints, some: Ints) -> list[list[_Unit]]:
     return sorted(kept, key=lambda units: (units[0].lane, int(units[0].ops[0])))
 
 
-def _clusters(ops: Ops, lanes: Sequence[JobLane], units: list[_Unit]) -> list[list[_Unit]]:
+def _clusters(ends: _Ends, units: list[_Unit]) -> list[list[_Unit]]:
     """Put each unit with the cluster whose ends agree best with its own, if they agree."""
     clusters: list[list[_Unit]] = []
     for unit in units:
@@ -78,8 +90,8 @@ def _clusters(ops: Ops, lanes: Sequence[JobLane], units: list[_Unit]) -> list[li
         for number, cluster in enumerate(clusters):
             if any(other.lane == unit.lane for other in cluster):
                 continue
-            off, slack = _disagreement(ops, lanes, unit, cluster[0])
-            if _agree(off, slack):
+            off, slack = ends.apart(unit, cluster[0])
+            if _agree(off, slack) and ends.may_be_one(unit, cluster[0]):
                 score = (float(np.median(off)), number)
                 best = score if best is None or score < best else best
         if best is None:
@@ -95,25 +107,47 @@ def _agree(off: Ints, slack: Ints) -> bool:
     return bool((off <= slack).all())
 
 
-def _disagreement(
-    ops: Ops, lanes: Sequence[JobLane], unit: _Unit, other: _Unit
-) -> tuple[Ints, Ints]:
-    """Return how far the ends of two units lie apart once clocks are set, and what is allowed."""
-    end, start = ops["end_ns"], ops["start_ns"]
-    apart = end[unit.ops] - end[other.ops]
-    if lanes[unit.lane].trace != lanes[other.lane].trace:
-        apart = apart - int(np.median(apart))
-    shorter = np.minimum(end[unit.ops] - start[unit.ops], end[other.ops] - start[other.ops])
-    return np.abs(apart), SLACK_NS + (SLACK_SHARE * shorter).astype(np.int64)
+@dataclass(frozen=True)
+class _Ends:
+    """When the ops of units end; ``utc`` of every lane: the time at zero of its clock."""
+
+    ops: Ops
+    lanes: Sequence[JobLane]
+    utc: tuple[int | None, ...]
+
+    def apart(self, unit: _Unit, other: _Unit) -> tuple[Ints, Ints]:
+        """Return how far the ends lie apart once clocks are set, and what is allowed."""
+        end, start = self.ops["end_ns"], self.ops["start_ns"]
+        apart = end[unit.ops] - end[other.ops]
+        if self.lanes[unit.lane].trace != self.lanes[other.lane].trace:
+            apart = apart - int(np.median(apart))
+        shorter = np.minimum(end[unit.ops] - start[unit.ops], end[other.ops] - start[other.ops])
+        return np.abs(apart), SLACK_NS + (SLACK_SHARE * shorter).astype(np.int64)
+
+    def may_be_one(self, unit: _Unit, other: _Unit) -> bool:
+        """Whether the clock of one host allows it.
+
+        Stages of a pipeline all send at one pace: set clocks freely, and any two end together.
+        """
+        one, two = self.lanes[unit.lane], self.lanes[other.lane]
+        first, second = self.utc[unit.lane], self.utc[other.lane]
+        if one.trace == two.trace or one.host is None or one.host != two.host:
+            return True
+        if first is None or second is None or not self._sends(unit).all():
+            return True
+        apart = self.ops["end_ns"][unit.ops] - self.ops["end_ns"][other.ops]
+        return abs(int(np.median(apart)) + first - second) <= ONE_HOST_NS
+
+    def _sends(self, unit: _Unit) -> Flags:
+        found: Flags = self.ops["op"][unit.ops] == OP["send_recv"]
+        return found
 
 
-def _join(
-    found: Matching, ops: Ops, lanes: Sequence[JobLane], cluster: list[_Unit], group: int
-) -> None:
+def _join(found: Matching, ends: _Ends, cluster: list[_Unit], group: int) -> None:
     """Make an instance of every op of the cluster that ends with the first unit's."""
     fits = []
     for unit in cluster:
-        off, slack = _disagreement(ops, lanes, unit, cluster[0])
+        off, slack = ends.apart(unit, cluster[0])
         fits.append(off <= slack)
     used = np.sum(fits, axis=0) >= PAIR
     number = found.count + np.cumsum(used) - 1

@@ -83,7 +83,7 @@ def study(
     ops = read_ops(lanes)
     anchor = anchors(ops, lanes)
     found = by_communicator(ops, anchor)
-    by_stream(ops, lanes, anchor, found)
+    by_stream(ops, lanes, anchor, found, [captures[lane.trace].utc_ns for lane in lanes])
     members = Members.of(found, ops)
     clocks = align(ops, lanes, members, captures)
     trace = np.array([lane.trace for lane in lanes], np.int64)

@@ -106,7 +106,8 @@ def _no_steps(steps: Mapping[str, Any]) -> str | None:
     if steps["status"] != "ok" or not steps["period_ns"]:
         return "no steps were measured"
     if steps["source"] == "none":
-        return "no training steps were found"
+        chosen = steps.get("chosen")
+        return "the chosen time holds no whole step" if chosen else "no training steps were found"
     if steps["source"] == "sequence" and steps["confidence"] <= _REPEATING_UNIT:
         return "the kernels repeat, but nothing shows that the repeating unit is a step"
     return None

@@ -14,6 +14,7 @@ from nsysflow.render import (
     job_ranks,
     job_sections,
     questions,
+    sections,
     units,
     verdict,
 )
@@ -40,10 +41,8 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
     blind = {one["lane"]["label"] for one in documents if "lane" in one and verdict.is_blind(one)}
     seen = [rank for rank in ranks if rank["label"] not in blind]
     walk, whole = section(result, "walk"), sum(rank["buckets"]["window_ns"] for rank in ranks)
-    period, stepped = _period(result, seen), _stepped(result, documents)
-    cards = findings.cards(
-        {**result, "buckets": _sum_buckets(seen)}, "", "step" if stepped else "capture"
-    )
+    period, unit = _period(result, seen), _unit(result, documents)
+    cards = findings.cards({**result, "buckets": _sum_buckets(seen)}, "", unit)
     late = section(result, "stragglers").get("late")
     picture = heat.lateness(late, period, _names(ranks)) if late else None
     what, no_picture = "Lateness by rank and step", ""
@@ -57,8 +56,8 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "run": units.clean(str(result["run"]["name"])),
         "timeline": None,
         "masked": result.get("masked"),
-        "eyebrow": _eyebrow(result, stepped=stepped),
-        "verdict": _verdict(result, seen, stepped=stepped),
+        "eyebrow": _eyebrow(result, unit),
+        "verdict": _verdict(result, seen, unit),
         "first": first_action(cards),
         "worst": job_ranks.worst(seen),
         "least": job_ranks.most_losing(seen),
@@ -67,20 +66,18 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "questions": questions.with_unsplit(
             questions.questions(result, cards), [rank["causes"] for rank in ranks], whole
         ),
-        "asked_note": _asked_note(result, "step" if stepped else "capture"),
+        "asked_note": _asked_note(result, unit),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
         "missing": [
             *job_sections.failed(result, documents, _names(ranks)),
             *job_sections.missing(result),
         ],
-        "figures": _figures(result, seen, period, stepped=stepped),
+        "figures": _figures(result, seen, period, unit),
         "period_ns": period,
-        "unit": "step" if stepped else "capture",
+        "unit": unit,
         "bar": _bar(seen),
         "walk_state": state(walk),
-        "walk": job_sections.walk(
-            walk, _names(ranks), stepped=stepped, numbered=_numbered(documents)
-        )
+        "walk": job_sections.walk(walk, _names(ranks), unit=unit, numbered=_numbered(documents))
         if not state(walk)
         else None,
         "stragglers_state": state(section(result, "stragglers")),
@@ -89,7 +86,7 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "heat_title": what,
         "pipeline": job_comm.pipeline(result.get("pipeline"), _names(ranks)),
         "heat_state": State("not drawn", no_picture),
-        **job_ranks.context(ranks, result, limits, "step" if stepped else "capture"),
+        **job_ranks.context(ranks, result, limits, unit),
         "communicators_state": state(section(result, "collectives")),
         "communicators": job_comm.communicators(
             section(result, "collectives"), limits.rows, _names(ranks)
@@ -119,7 +116,7 @@ def _sum_buckets(ranks: Sequence[Mapping[str, Any]]) -> dict[str, int]:
     return {key: sum(rank["buckets"][key] for rank in ranks) for key in keys}
 
 
-def _eyebrow(result: Document, *, stepped: bool) -> list[str]:
+def _eyebrow(result: Document, unit: str) -> list[str]:
     ranks, run = result["ranks"], result["run"]
     hosts = {rank["host"] for rank in ranks if rank["host"]}
     gpus = {rank["gpu_name"] or "GPU model not recorded" for rank in ranks}
@@ -134,19 +131,19 @@ def _eyebrow(result: Document, *, stepped: bool) -> list[str]:
     steps = sorted({rank["steps_kept"] for rank in ranks})
     if steps:
         kept = f"{steps[0]}–{steps[-1]} steps" if len(steps) > 1 else units.some(steps[0], "step")
-        parts.append(f"{kept} kept per rank" if stepped else "whole captures")
+        parts.append(f"{kept} kept per rank" if unit == "step" else sections.SEVERAL[unit])
     return [units.clean(part) for part in parts]
 
 
-def _verdict(result: Document, seen: Sequence[Mapping[str, Any]], *, stepped: bool) -> str:
+def _verdict(result: Document, seen: Sequence[Mapping[str, Any]], unit: str) -> str:
     unsaid = _no_verdict(result, seen)
     if unsaid is not None:
         return unsaid
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
         said = _walk_verdict(walk, _straggler(result))
-        return said if stepped else f"{said} No steps were found: this is the whole capture."
-    said = verdict.losses(_sum_buckets(seen), "each step" if stepped else "the capture")
+        return said if unit == "step" else f"{said} {verdict.UNSTEPPED[unit]}"
+    said = verdict.losses(_sum_buckets(seen), sections.EACH[unit])
     if len(seen) == 1:
         return said
     return f"Over {len(seen)} ranks: {verdict.inside(said)}"
@@ -172,11 +169,12 @@ def _asked_note(result: Document, unit: str) -> str:
     return f"Of {unit}: all ranks added{'' if state(section(result, 'walk')) else walked}."
 
 
-def _stepped(result: Document, documents: Sequence[Document]) -> bool:
-    """Whether windows are steps: the ranks' own documents say so, else there are several."""
-    if documents:
-        return any(section(one, "steps").get("source", "none") != "none" for one in documents)
-    return all(rank["steps_kept"] > 1 for rank in result["ranks"])
+def _unit(result: Document, documents: Sequence[Document]) -> str:
+    """Return the word for a window: the ranks' own documents say it, else several are steps."""
+    found = {sections.unit(section(one, "steps")) for one in documents}
+    if not documents:
+        found = {"step" if all(rank["steps_kept"] > 1 for rank in result["ranks"]) else "capture"}
+    return next(word for word in sections.EACH if word in found)
 
 
 def _numbered(documents: Sequence[Document]) -> bool:
@@ -228,7 +226,7 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
 
 
 def _figures(
-    result: Document, seen: Sequence[Mapping[str, Any]], period: int, *, stepped: bool
+    result: Document, seen: Sequence[Mapping[str, Any]], period: int, word: str
 ) -> list[Figure]:
     run = result["run"]
     periods = [rank["period_ns"] for rank in seen if rank["period_ns"]]
@@ -244,14 +242,14 @@ def _figures(
     )
     if run["missing_ranks"]:
         second.append(f"{units.some(len(run['missing_ranks']), 'rank')} missing")
-    what = "average step" if stepped else "whole capture"
+    what = sections.WHOLE.get(word, "average step")
     if not state(section(result, "walk")):
         what = f"length of the walk; {what} of a rank"
     elif len(periods) > 1:
         what = f"median over ranks of the {what}"
     return [
         Figure(
-            "Job step" if stepped else "Capture",
+            "Job step" if word == "step" else word.capitalize(),
             number or "0",
             unit,
             f"{what}{': ' if len(periods) > 1 else ' of one rank; '}{spread}",
@@ -259,7 +257,7 @@ def _figures(
         ),
         mfu_figure(section(result, "mfu")),
         Figure("Ranks usable", units.count(usable), of, "; ".join(second)),
-        bounds_figure(result, period, "step" if stepped else "capture"),
+        bounds_figure(result, period, word),
         _matched(section(result, "collectives")),
     ]
 

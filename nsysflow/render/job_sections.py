@@ -141,11 +141,7 @@ def _steps(numbers: Sequence[int], *, numbered: bool) -> str:
 
 
 def walk(
-    found: Mapping[str, Any],
-    names: Mapping[str, str],
-    *,
-    stepped: bool = True,
-    numbered: bool = True,
+    found: Mapping[str, Any], names: Mapping[str, str], *, unit: str = "step", numbered: bool = True
 ) -> dict[str, Any]:
     """Return the walk as two bars (by cause, by rank) and the table cause by rank.
 
@@ -158,8 +154,10 @@ def walk(
         "spoken": bars.spoken(parts, total),
         "legend": bars.legend(parts, total),
         "ranks": bars.stack(_rank_parts(sums, names), total, named=False),
-        "table": _walk_table(sums, names, total, "step" if stepped else "capture"),
-        "steps": _steps(found["steps"], numbered=numbered) if stepped else "whole captures",
+        "table": _walk_table(sums, names, total, unit),
+        "steps": _steps(found["steps"], numbered=numbered)
+        if unit == "step"
+        else sections.SEVERAL[unit],
         "n": len(found["steps"]),
         "step_ns": total,
     }

@@ -131,7 +131,7 @@ def _eyebrow(document: Document, over: Window) -> list[str]:
         kept, of = units.count(over.n), units.count(len(steps["items"]))
         parts.append(f"{over.which}, {kept} of {of} kept")
     else:
-        parts.append("whole capture")
+        parts.append(over.which)
     when = taken.get("utc_start_ns")
     parts.append(
         f"captured {units.utc(int(when))}" if when is not None else "capture time not recorded"
@@ -173,10 +173,13 @@ def _figure(label: str, text: str, second: str, term: str | None = None) -> Figu
 
 def _step_figure(document: Document, over: Window) -> Figure:
     steps = section(document, "steps")
-    if over.unit == "capture":
-        return _figure(
-            "Capture", units.duration(over.ns), "first to last device work; no steps found", "step"
+    if over.unit != "step":
+        second = (
+            "first to last device work; no steps found"
+            if over.unit == "capture"
+            else "chosen by --from and --to; no whole step in it"
         )
+        return _figure(over.unit.capitalize(), units.duration(over.ns), second, "step")
     kept = [item["end_ns"] - item["start_ns"] for item in steps["items"] if item["kept"]]
     median = steps["median_ns"] if steps["median_ns"] is not None else over.period_ns
     spread = units.spread(min(kept or [median]), max(kept or [median]))

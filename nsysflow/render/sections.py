@@ -69,12 +69,26 @@ def items(found: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     return found.get("items") or () if state(found) is None else ()
 
 
+# What figures are of, by the word for one window, and how all of it is called.
+EACH = {"step": "each step", "capture": "the capture", "window": "the chosen time"}
+WHOLE = {"capture": "whole capture", "window": "chosen time"}
+SEVERAL = {"capture": "whole captures", "window": "chosen time"}
+
+
+def unit(steps: Mapping[str, Any]) -> str:
+    """Return the word for one window of a rank document's steps."""
+    if steps.get("source", "none") != "none":
+        return "step"
+    return "window" if steps.get("chosen") else "capture"
+
+
 @dataclass(frozen=True)
 class Window:
     """What all numbers of a lane's page are measured over.
 
     ``ns`` is the sum of the kept windows, ``n`` their number, ``period_ns`` = ns / n.
-    ``unit`` is the word for one of them: step, or capture where no steps were found.
+    ``unit`` is the word for one of them: step, capture where no steps were found, or window where
+    the user chose the time.
     """
 
     ns: int
@@ -85,8 +99,8 @@ class Window:
 
     @property
     def each(self) -> str:
-        """``each step`` or ``the capture``."""
-        return "each step" if self.unit == "step" else "the capture"
+        """``each step``, ``the capture`` or ``the chosen time``."""
+        return EACH[self.unit]
 
     @property
     def text(self) -> str:
@@ -100,13 +114,13 @@ def window(document: Document) -> Window:
     steps = section(document, "steps")
     total = document["buckets"]["window_ns"]
     n = steps.get("kept") or 1
-    whole = steps.get("source", "none") == "none"
+    word = unit(steps)
     return Window(
         ns=total,
         n=n,
         period_ns=round(total / n),
-        unit="capture" if whole else "step",
-        which="whole capture" if whole else _which(steps),
+        unit=word,
+        which=WHOLE.get(word) or _which(steps),
     )
 
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nsysflow.render import timeline_drawing, units
-from nsysflow.render.sections import Document, section, state
+from nsysflow.render.sections import WHOLE, Document, section, state, unit
 from nsysflow.render.timeline_drawing import FEW, Path, Text
 from nsysflow.render.timeline_marks import WIDTH, Step, count_marks, css_of, embed, fit, window_ns
 from nsysflow.render.words import IDLE_CAUSE, LETTER_WORD
@@ -123,8 +123,9 @@ def picture(document: Document, marks: int) -> Picture | None:
 
 def _option(item: Mapping[str, Any], document: Document) -> str:
     dur = item["end_ns"] - item["start_ns"]
-    if section(document, "steps").get("source", "none") == "none":
-        return f"Whole capture: {units.duration(dur)}"
+    whole = WHOLE.get(unit(section(document, "steps")))
+    if whole is not None:
+        return f"{whole.capitalize()}: {units.duration(dur)}"
     name = item["number"] if item["number"] is not None else item["index"]
     kept = [i["end_ns"] - i["start_ns"] for i in section(document, "steps")["items"] if i["kept"]]
     role = ""

@@ -9,6 +9,11 @@ from nsysflow.render import units
 from nsysflow.render.sections import Document, Window, section
 
 NO_KERNELS = "No kernels are in this capture: what the GPU computed is not known."
+# What figures cover where they cover no steps, by the word for a window.
+UNSTEPPED = {
+    "capture": "No training steps found; figures cover the whole capture.",
+    "window": "No whole step lies in the chosen time; figures cover just that time.",
+}
 # A loss below this share of the step is not worth the first sentence.
 WORTH_NAMING = 0.05
 _FIRST = {
@@ -78,6 +83,4 @@ def sentence(document: Document, window: Window) -> str:
     said = losses(document["buckets"], window.each)
     if document["attribution"].get("verdict") == "incomplete":
         said = f"As far as this capture shows, {inside(said)}"
-    if window.unit == "capture":
-        return f"No training steps found; figures cover the whole capture. {said}"
-    return said
+    return f"{UNSTEPPED[window.unit]} {said}" if window.unit in UNSTEPPED else said

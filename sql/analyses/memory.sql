@@ -52,9 +52,12 @@ SELECT
             'unknown'
         )
     END AS kind,
+    -- The host's side tells; that it was not recorded does not make it pinned. 7 is CUPTI's "unknown".
     CASE
-        WHEN kind = 'memset' OR (src_kind IS NULL AND dst_kind IS NULL) THEN NULL
-        ELSE coalesce(src_kind = 0, FALSE) OR coalesce(dst_kind = 0, FALSE)
+        WHEN kind = 'memset' THEN NULL
+        WHEN copy_kind IN (1, 3) THEN nullif(src_kind, 7) = 0
+        WHEN copy_kind IN (2, 4) THEN nullif(dst_kind, 7) = 0
+        ELSE nullif(src_kind, 7) = 0 OR nullif(dst_kind, 7) = 0
     END AS pageable,
     sum(count)::BIGINT AS count,
     sum(bytes)::HUGEINT AS bytes,

@@ -15,7 +15,7 @@
 --   count           BIGINT   calls that a kept step owns
 --   host_ns         BIGINT   their summed length: waiting while the GPU works costs nothing
 --   idle_caused_ns  BIGINT   GPU idle time that they caused
---   bytes           BIGINT   size of the copies, summed; NULL without one
+--   bytes           BIGINT   size of those calls' copies, summed; NULL without one
 --   copy_kind       INTEGER  direction of the copies
 --   total           BIGINT   how many rows there are
 WITH
@@ -47,7 +47,7 @@ SELECT
     count(*) FILTER (WHERE o.owned) AS count,
     coalesce(sum(o.end_ns - o.start_ns) FILTER (WHERE o.owned), 0)::BIGINT AS host_ns,
     coalesce(sum(c.ns), 0)::BIGINT AS idle_caused_ns,
-    sum(o.bytes) FILTER (WHERE o.owned OR c.ns > 0)::BIGINT AS bytes,
+    sum(o.bytes) FILTER (WHERE o.owned)::BIGINT AS bytes,
     max(o.copy_kind) AS copy_kind,
     count(*) OVER () AS total
 FROM _owned AS o

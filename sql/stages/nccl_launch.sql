@@ -2,9 +2,9 @@
 --
 -- Question: which calls does a collective kernel carry out?
 -- Grain:    one row per call outside a group; per communicator of each outermost group
--- Needs:    nccl_call
+-- Needs:    nccl_grouped, nccl_seat, nccl_sharer
 -- Params:
---   $process BIGINT   the lane's process
+--   $lane INTEGER   the lane
 -- Columns:
 --   thread     BIGINT   calling thread
 --   start_ns   BIGINT   the range that encloses the launch: the call, or the end of its group
@@ -21,55 +21,6 @@
 --   comm_rank  INTEGER  this process in it, where its creation was captured
 --   named      VARCHAR  what its name says it is for
 WITH
-_call AS (
-    SELECT
-        *,
-        sum(CASE op WHEN 'group_start' THEN 1 WHEN 'group_end' THEN -1 ELSE 0 END) OVER _so_far AS raw
-    FROM nccl_call
-    WHERE process = $process AND op NOT IN ('comm_init', 'comm_split', 'comm_destroy') AND end_ns IS NOT NULL
-    WINDOW _so_far AS (
-        PARTITION BY thread ORDER BY start_ns, end_ns DESC, op, comm, peer
-        ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    )
-),
-
--- A capture that begins inside a group sees an end without its start.
-_nested AS (
-    SELECT
-        *,
-        raw - least(
-            0,
-            min(raw) OVER (
-                PARTITION BY thread ORDER BY start_ns, end_ns DESC, op, comm, peer
-                ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-            )
-        ) AS depth
-    FROM _call
-),
-
-_grouped AS (
-    SELECT
-        *,
-        coalesce(
-            sum((op = 'group_end' AND depth = 0)::INTEGER) OVER (
-                PARTITION BY thread ORDER BY start_ns, end_ns DESC, op, comm, peer
-                ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-            ), 0
-        ) AS group_no
-    FROM _nested
-),
-
-_size AS (
-    SELECT
-        comm,
-        max(ranks) AS ranks,
-        max(rank) AS comm_rank,
-        max(group_kind(comm_name)) AS named
-    FROM nccl_call
-    WHERE process = $process AND comm IS NOT NULL
-    GROUP BY comm
-),
-
 _in_group AS (
     SELECT
         thread,
@@ -83,27 +34,53 @@ _in_group AS (
         max(peer) AS most_peer,
         CASE WHEN count(peer) = count(*) THEN array_to_string(list_sort(list(DISTINCT peer)), ',') END AS talk,
         max(root) AS root,
+        count(*) AS calls,
         sum(bytes) AS bytes,
         max(bytes) AS most_bytes
-    FROM _grouped
+    FROM nccl_grouped
     WHERE depth > 0 AND op NOT IN ('group_start', 'group_end')
     GROUP BY thread, group_no, comm
 ),
 
-_placed AS (
+-- One thread may call for several GPUs of its process: a kernel carries out its own GPU's share.
+_sharing AS (
+    SELECT
+        g.thread,
+        g.group_no,
+        g.comm,
+        count(*) AS lanes
+    FROM _in_group AS g
+    INNER JOIN nccl_sharer AS s ON g.thread = s.thread AND g.group_no = s.group_no
+    LEFT JOIN nccl_seat AS m ON g.comm = m.comm AND s.lane = m.lane
+    WHERE g.comm IS NULL OR m.lane IS NOT NULL
+    GROUP BY g.thread, g.group_no, g.comm
+),
+
+_own AS (
     SELECT
         g.*,
-        row_number() OVER (PARTITION BY g.thread, g.group_no ORDER BY g.first_ns, g.comm) AS place,
-        count(*) OVER (PARTITION BY g.thread, g.group_no) AS comms,
+        CASE WHEN g.calls % h.lanes = 0 THEN h.lanes ELSE 1 END::BIGINT AS lanes,
         s.ranks,
         s.comm_rank,
-        s.named,
+        s.named
+    FROM _in_group AS g
+    LEFT JOIN _sharing AS h ON g.thread = h.thread AND g.group_no = h.group_no AND g.comm IS NOT DISTINCT FROM h.comm
+    LEFT JOIN nccl_seat AS s ON g.comm = s.comm AND s.lane = $lane
+    WHERE g.comm IS NULL OR s.lane IS NOT NULL
+),
+
+_placed AS (
+    SELECT
+        *,
+        row_number() OVER (PARTITION BY thread, group_no ORDER BY first_ns, comm) AS place,
+        count(*) OVER (PARTITION BY thread, group_no) AS comms,
         -- Sends and receives with every other member are an all-to-all. Where the number of members is
         -- not known, three peers or more without a gap are: rings and pipelines have two.
-        g.op = 'send_recv' AND g.peers >= greatest(2, coalesce(s.ranks - 1, 3))
-        AND (s.ranks IS NOT NULL OR g.most_peer <= g.peers) AS is_all_to_all
-    FROM _in_group AS g
-    LEFT JOIN _size AS s ON g.comm = s.comm
+        op = 'send_recv' AND peers >= greatest(2, coalesce(ranks - 1, 3))
+        AND (ranks IS NOT NULL OR most_peer <= peers)
+        -- The neighbours of several GPUs together are many, those of each still two.
+        AND (lanes = 1 OR calls >= 2 * lanes * greatest(2, coalesce(ranks, peers) - 1)) AS is_all_to_all
+    FROM _own
 ),
 
 _both AS (
@@ -116,17 +93,18 @@ _both AS (
         p.comms,
         CASE WHEN p.ops > 1 THEN 'generic' WHEN p.is_all_to_all THEN 'all_to_all' ELSE p.op END AS op,
         CASE
-            WHEN p.is_all_to_all THEN p.bytes // (2 * p.peers)
+            WHEN p.is_all_to_all AND p.lanes = 1 THEN p.bytes // (2 * p.peers)
+            WHEN p.is_all_to_all THEN p.bytes // p.calls
             WHEN p.op = 'send_recv' THEN p.most_bytes
-            ELSE p.bytes
+            ELSE p.bytes // p.lanes
         END AS bytes,
-        CASE WHEN p.peers = 1 THEN p.peer END AS peer,
-        CASE WHEN p.op = 'send_recv' AND p.ops = 1 THEN p.talk END AS peers,
+        CASE WHEN p.peers = 1 AND p.lanes = 1 THEN p.peer END AS peer,
+        CASE WHEN p.op = 'send_recv' AND p.ops = 1 AND p.lanes = 1 THEN p.talk END AS peers,
         p.root,
         p.ranks,
         p.comm_rank,
         p.named
-    FROM _grouped AS e
+    FROM nccl_grouped AS e
     INNER JOIN _placed AS p ON e.thread = p.thread AND e.group_no = p.group_no
     WHERE e.op = 'group_end' AND e.depth = 0
     UNION ALL
@@ -145,8 +123,8 @@ _both AS (
         s.ranks,
         s.comm_rank,
         s.named
-    FROM _grouped AS c
-    LEFT JOIN _size AS s ON c.comm = s.comm
+    FROM nccl_grouped AS c
+    LEFT JOIN nccl_seat AS s ON c.comm = s.comm AND s.lane = $lane
     WHERE c.depth = 0 AND c.op NOT IN ('group_start', 'group_end')
 )
 
