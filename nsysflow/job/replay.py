@@ -46,12 +46,14 @@ class Savings:
 class _Lane:
     """The stretches in which collectives held a lane up, by time: each ends as ``op`` does.
 
+    Where ``other`` ended as soon before the lane went on, nobody knows for which of them it waited.
     ``early`` is how much earlier the lane goes on after each of them, as far as is known by now.
     """
 
     begin: list[int]
     end: list[int]
     op: list[int]
+    other: list[int]
     saved: Savings | None = None
     early: list[int] = field(default_factory=list)
 
@@ -62,7 +64,8 @@ class _Lane:
             turn = len(self.early)
             begin, end = self.begin[turn], self.end[turn]
             ready = self._since(turn, begin) + end - begin
-            self.early.append(min(ready, moved[self.op[turn]]))
+            # Of two that may have held it the one that comes earlier: the gain is at most that.
+            self.early.append(min(ready, max(moved[self.op[turn]], moved[self.other[turn]])))
         return self._since(count, time)
 
     def _since(self, count: int, time: int) -> int:
@@ -159,15 +162,15 @@ def _before(study: Study) -> Ints:
     return found
 
 
-def _turns(study: Study, lane: int) -> tuple[Ints, Ints, Ints]:
-    """Return begin, end and op of the stretches in which a lane was held up until the op's end."""
+def _turns(study: Study, lane: int) -> tuple[Ints, ...]:
+    """Return (begin, end, op, other) of the stretches in which a lane was held up until an end."""
     _, held = turns(study, lane)
     # Where the host was late too, what would hold it is not known: it may come earlier as well.
     some = held.soon & (held.end - held.begin >= LEAST_STRETCH_NS)
-    return held.begin[some], held.end[some], held.op[some]
+    return held.begin[some], held.end[some], held.op[some], held.other[some]
 
 
-def _within(turns: tuple[Ints, Ints, Ints], low: int, high: int) -> _Lane:
-    begin, end, op = turns
+def _within(turns: tuple[Ints, ...], low: int, high: int) -> _Lane:
+    begin, end, *_ = turns
     some = (begin >= low) & (end <= high)
-    return _Lane(begin[some].tolist(), end[some].tolist(), op[some].tolist())
+    return _Lane(*(column[some].tolist() for column in turns))

@@ -23,13 +23,16 @@ class Turns:
     """A row per stretch in which a lane was held up, by time: it went on at ``end``.
 
     ``op`` is the last collective that ended meanwhile, NONE if none did: then the lane did not wait
-    for any. ``soon``: it ended right before the lane went on. ``late``: the host was late too for
-    a part of the stretch. ``of`` tells for every piece of exposed communication its stretch.
+    for any. ``soon``: it ended right before the lane went on. ``other`` is the one that ended before
+    it, if right before the lane went on as well: the lane may have waited for that; else ``op``.
+    ``late``: the host was late too for a part of the stretch. ``of`` tells for every piece of
+    exposed communication its stretch.
     """
 
     begin: Ints
     end: Ints
     op: Ints
+    other: Ints
     soon: Flags
     late: Flags
     of: Ints
@@ -41,7 +44,8 @@ def turns(study: Study, lane: int) -> tuple[Exposed, Turns]:
     exposed = read_exposed(study.lanes[lane], first)
     if not len(exposed.op):
         none: Flags = np.zeros(0, np.bool_)
-        return exposed, Turns(exposed.start, exposed.end, exposed.op, none, none, exposed.op)
+        ops = exposed.op
+        return exposed, Turns(exposed.start, exposed.end, ops, ops, none, none, ops)
     apart: Flags = exposed.start[1:] != exposed.end[:-1]
     begin, end = exposed.start[np.append(True, apart)], exposed.end[np.append(apart, True)]
     of = np.append(0, np.cumsum(apart))
@@ -53,4 +57,7 @@ def turns(study: Study, lane: int) -> tuple[Exposed, Turns]:
     place = np.maximum(0, np.searchsorted(ended, end, side="right") - 1)
     inside = (ended[place] >= begin) & (ended[place] <= end)
     op = np.where(inside, mine[place], NONE)
-    return exposed, Turns(begin, end, op, inside & (ended[place] >= end - SOON_NS), late, of)
+    soon = inside & (ended[place] >= end - SOON_NS)
+    before = np.maximum(0, place - 1)
+    as_soon = soon & (before < place) & (ended[before] >= np.maximum(begin, end - SOON_NS))
+    return exposed, Turns(begin, end, op, np.where(as_soon, mine[before], op), soon, late, of)
