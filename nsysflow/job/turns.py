@@ -23,10 +23,10 @@ class Turns:
     """A row per stretch in which a lane was held up, by time: it went on at ``end``.
 
     ``op`` is the last collective that ended meanwhile, NONE if none did: then the lane did not wait
-    for any. ``soon``: it ended right before the lane went on. ``other`` is the one that ended before
-    it, if right before the lane went on as well: the lane may have waited for that; else ``op``.
-    ``late``: the host was late too for a part of the stretch. ``of`` tells for every piece of
-    exposed communication its stretch.
+    for any. ``soon``: it ended right before the lane went on. ``other`` is the one that ended
+    before it, if right before the lane went on as well: the lane may have waited for that; else
+    ``op``. ``late``: the host was late too for a part of the stretch. ``of`` tells for every piece
+    of exposed communication its stretch.
     """
 
     begin: Ints
