@@ -183,6 +183,38 @@ def test_a_first_step_whose_gap_was_not_seen(tmp_path: Path) -> None:
     assert three["confidence"] < five["confidence"]
 
 
+def unlaunched(*names: str) -> Export:
+    """Steps of 10 ms, each with kernels of some names; no call that asked for them."""
+    export = Export()
+    for k in range(6):
+        begin = ms(10 * k)
+        export.nvtx(f"step {k}", begin, begin + ms(9))
+        for place, name in enumerate(names):
+            export.kernel(f"{name}_{k}", begin + ms(1 + place), begin + ms(2 + place))
+    return export
+
+
+@pytest.mark.parametrize("pattern", [None, r"step \d"], ids=["numbered", "the user's"])
+def test_without_launches_a_step_owns_what_began_in_it(tmp_path: Path, pattern: str | None) -> None:
+    document = document_of(unlaunched("gemm", "norm"), tmp_path, Settings(step_range=pattern))
+    steps = document["steps"]
+    assert steps["source"] == ("user" if pattern else "nvtx_step")
+    assert steps["confidence"] <= 0.5
+    assert "no launch was recorded" in steps["note"]
+    assert windows(document)[-1] == (5, ms(43), ms(53))
+
+
+def test_without_launches_what_the_device_repeats_tells_more(tmp_path: Path) -> None:
+    export = unlaunched()
+    for k in range(6):
+        # The optimizer of each step ends in the range of the next.
+        begin = ms(10 * k)
+        export.kernel("flash_fwd_kernel", begin + ms(1), begin + ms(5))
+        export.kernel("flash_bwd_kernel", begin + ms(5), begin + ms(10))
+        export.kernel("multi_tensor_apply_kernel_adam", begin + ms(10), begin + ms(10.5))
+    assert document_of(export, tmp_path)["steps"]["source"] == "optimizer_kernels"
+
+
 def test_zero_length_ops_count_but_set_no_edge(tmp_path: Path) -> None:
     export = training("step {}".format)
     export.memset(1, 1)

@@ -60,6 +60,7 @@ def look_at_host(work: Workspace, process: int, lanes: tuple[int, int], settings
 
 
 UNFIT = "no NVTX range of this process that owns device work fits --step-range"
+BEGUN = "no launch was recorded: a step owns the device work that began in its range"
 OVERLAPPING = "the NVTX ranges that fit --step-range overlap each other"
 
 
@@ -73,7 +74,8 @@ def choose_steps(
     """
     first, last = _capture_span(device.span, capture)
     shift = slice_shift(last - first)
-    ranges = Ranges(work, device.process, settings, shift)
+    by_start = not device.span["launched"]
+    ranges = Ranges(work, device.process, settings, shift, by_start)
     steps, kernels = _find(work, device, ranges, shift)
     if steps.source != "none":
         happenings = Happenings.of(work.arrow("step_event", process=device.process))
@@ -91,22 +93,36 @@ def _find(
 ) -> tuple[Steps, Kernels | None]:
     """Ask the sources in their order; each only if the ones above it know nothing.
 
-    The kernels come back too where they are all that tells the steps.
+    Where no launch was recorded, a range tells only what began meanwhile: but for the user's, what
+    the device repeats tells more. The kernels come back too where they are all that tells the
+    steps.
     """
-    for source in ANNOTATED:
-        series = ranges.best(source)
-        if series is None:
-            continue
-        by_start = not device.span["launched"]
-        steps = step_windows(work, series, device.primary, shift, by_start)
-        if steps is not None and steps.windows:
-            if source in CHECKED:
-                steps = _checked(steps, series, ranges.optimizer_ends())
-            return steps, None
+    first = ANNOTATED[:1] if ranges.by_start else ANNOTATED
+    if steps := _annotated(work, device, ranges, first):
+        return steps, None
     if refused := ranges.refused():
         return whole_capture(device.span).noting(refused), None
     kernels = steps_device.read_kernels(work, device.primary)
-    return _by_device(work, device, kernels, shift), kernels
+    repeated = _by_device(work, device, kernels, shift)
+    rest = ANNOTATED[len(first) :]
+    if repeated.source == "none" and (steps := _annotated(work, device, ranges, rest)):
+        return steps, None
+    return repeated, kernels
+
+
+def _annotated(
+    work: Workspace, device: Device, ranges: Ranges, sources: Sequence[str]
+) -> Steps | None:
+    for source in sources:
+        series = ranges.best(source)
+        if series is None:
+            continue
+        steps = step_windows(work, series, device.primary, ranges.shift, ranges.by_start)
+        if steps is not None and steps.windows:
+            if source in CHECKED:
+                steps = _checked(steps, series, ranges.optimizer_ends())
+            return steps.capped(DISAGREE_CONFIDENCE).noting(BEGUN) if ranges.by_start else steps
+    return None
 
 
 def _checked(steps: Steps, series: Series, ends: list[int]) -> Steps:

@@ -89,13 +89,17 @@ def put_ranges(work: Workspace, series: Sequence[Sequence[HostStep]]) -> None:
 
 
 def weigh(
-    work: Workspace, series: Sequence[Sequence[HostStep]], shift: int
+    work: Workspace, series: Sequence[Sequence[HostStep]], shift: int, by_start: bool
 ) -> list[dict[int, Row]]:
-    """Return what the device did for each range: per series, rows of series_work by range."""
+    """Return what the device did for each range: per series, rows of series_work by range.
+
+    ``by_start``: what began meanwhile, as no launch is known.
+    """
     found: list[dict[int, Row]] = [{} for _ in series]
     put_ranges(work, series)
     work.table("host_range_bucket", shift=shift)
-    for row in work.rows("series_work", "stages", shift=shift, optimizer=OPTIMIZER):
+    params = {"shift": shift, "by_start": by_start, "optimizer": OPTIMIZER}
+    for row in work.rows("series_work", "stages", **params):
         found[row["series"]][row["step"]] = row
     return found
 

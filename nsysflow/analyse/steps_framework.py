@@ -5,25 +5,26 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from nsysflow.analyse.steps import HostStep, Series, events_of, weigh
+from nsysflow.analyse.steps import HostStep, Series, events_of
 from nsysflow.analyse.steps_cycle import Event, outermost
 from nsysflow.analyse.workspace import Row, Workspace
 
 Enders = Callable[[int], list[Event]]
+Weigh = Callable[[Sequence[Sequence[HostStep]]], list[dict[int, Row]]]
 
 
-def series(work: Workspace, rows: Sequence[Row], enders: Enders, shift: int) -> list[Series]:
+def series(work: Workspace, rows: Sequence[Row], enders: Enders, weigh: Weigh) -> list[Series]:
     """Return the possible series of framework ranges, by family and thread.
 
     ``enders`` gives the optimizer ranges of a thread, which end a step where a framework has no
-    range of its own for that.
+    range of its own for that; ``weigh`` tells what the device did for each of some ranges.
     """
     found = []
     keys = sorted({(row["family"], row["thread"]) for row in rows})
     for family, thread in keys:
         mine = [row for row in rows if (row["family"], row["thread"]) == (family, thread)]
         own = outermost(_events(work, mine, "end"))
-        ends = _that_optimize(work, own or enders(thread), shift)
+        ends = _that_optimize(own or enders(thread), weigh)
         for row in mine:
             if row["role"] == "end" or not row["disjoint"] or not row["ranges"]:
                 continue
@@ -48,11 +49,11 @@ def _events(work: Workspace, rows: Sequence[Row], role: str) -> list[Event]:
     return [event for row in rows if row["role"] == role for event in events_of(work, row)]
 
 
-def _that_optimize(work: Workspace, ends: Sequence[Event], shift: int) -> list[Event]:
+def _that_optimize(ends: Sequence[Event], weigh: Weigh) -> list[Event]:
     """Leave out calls that only count a micro-batch: they launch no optimizer kernel."""
     if not ends:
         return []
-    (weights,) = weigh(work, [[HostStep(None, e.start_ns, e.end_ns) for e in ends]], shift)
+    (weights,) = weigh([[HostStep(None, e.start_ns, e.end_ns) for e in ends]])
     real = [k for k in range(len(ends)) if k in weights and weights[k]["optimizer_ops"]]
     return [ends[k] for k in real] if real else list(ends)
 

@@ -29,12 +29,16 @@ REFUSED = {
 
 @dataclass
 class Ranges:
-    """The annotations of one lane's process that may be steps."""
+    """The annotations of one lane's process that may be steps.
+
+    ``by_start``: no launch is known, so a range owns what began meanwhile.
+    """
 
     work: Workspace
     process: int
     settings: Settings
     shift: int
+    by_start: bool
     candidates: list[Row] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -60,7 +64,9 @@ class Ranges:
         if source == "optimizer_range":
             series = self._optimizers()
         elif source == "framework":
-            series = steps_framework.series(self.work, self._of(source), self._enders, self.shift)
+            series = steps_framework.series(
+                self.work, self._of(source), self._enders, self._weighed
+            )
         else:
             series = [self.read(row) for row in self._longest(source)]
         return self._best(series)
@@ -90,15 +96,16 @@ class Ranges:
         """Return the series with the greatest device time; of equals the fewer, longer."""
         if not series:
             return None
-        weights = weigh(
-            self.work, [s.hosts() if s.ends_only else s.steps for s in series], self.shift
-        )
+        weights = self._weighed([s.hosts() if s.ends_only else s.steps for s in series])
         owned = [sum(int(row["owned_ns"]) for row in rows.values()) for rows in weights]
         enough = max(owned) * NEARLY
         good = [i for i in range(len(series)) if owned[i] >= enough and owned[i] > 0]
         if not good:
             return None
         return series[min(good, key=lambda i: (len(series[i].steps), -owned[i], i))]
+
+    def _weighed(self, series: Sequence[Sequence[HostStep]]) -> list[dict[int, Row]]:
+        return weigh(self.work, series, self.shift, self.by_start)
 
     def _optimizer_events(self) -> dict[int, list[Event]]:
         found: dict[int, list[Event]] = defaultdict(list)
@@ -120,7 +127,7 @@ class Ranges:
             single = outermost(every)
             events = together(single)
             ends = [HostStep(None, a.end_ns, b.end_ns) for a, b in pairwise(events)]
-            (weights,) = weigh(self.work, [ends], self.shift)
+            (weights,) = self._weighed([ends])
             ops = [0, *(weights[k]["ops"] if k in weights else 0 for k in range(len(ends)))]
             pauses = [b.start_ns - a.end_ns for a, b in pairwise(events)] + [0]
             last = last_of_cycle(events, ops, pauses, by_name=len(events) == len(single))
