@@ -20,7 +20,7 @@ _SHORT_LANE = 2_000_000
 
 @dataclass(frozen=True)
 class Ops:
-    """Every op of a lane: by start, then end, stream, correlation.
+    """Every op of a lane: by start, then end, stream, correlation, name.
 
     Times in ns. ``long`` are those with a duration: only they cover time. ``is_compute`` are
     kernels that do not communicate, ``is_copy`` copies and memsets that do not.

@@ -66,8 +66,9 @@ _sorted AS (
         lane.lane::USMALLINT,
         _op.start_ns,
         short_duration(_op.start_ns, _op.end_ns),
-        (_op.stream & 65535)::USMALLINT,
-        (_op.correlation & 65535)::USMALLINT
+        (coalesce(_op.stream & 65535, 65535) << 16 | coalesce(_op.correlation & 65535, 65535))::UINTEGER,
+        -- What is equal in all that, such as nodes of graphs without a call, shall not come as it may.
+        (coalesce(_op.name_id, _op.bytes, 0) & 255)::UTINYINT
 )
 
 SELECT
