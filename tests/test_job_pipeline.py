@@ -90,6 +90,9 @@ def test_the_bubble_of_every_stage(tmp_path: Path, payload: bool, streams: int) 
     assert {row["offset_ns"] for row in done.result["alignment"]["offsets"]} == {0}
     answers = {found["id"]: found["status"] for found in done.result["findings"]}
     assert answers["pipeline_bubble"] == "info"
+    # Each stage has other layers: there is nobody to compare a rank with.
+    assert (done.result["walk"]["status"], answers["straggler"]) == ("ok", "unavailable")
+    assert "nobody to compare" in done.result["stragglers"]["reason"]
 
 
 def test_a_bubble_that_cannot_be_told_is_not_small(tmp_path: Path) -> None:

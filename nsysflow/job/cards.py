@@ -15,6 +15,7 @@ SLOW_LINK = 0.7
 # Below, latency decides, not bandwidth.
 LARGE_BYTES = 1_000_000
 MOST_EVIDENCE = 4
+NOT_SURE = "A rank came last, in too few steps to rule out chance"
 CAPTURE = "--trace=cuda,nvtx,nccl on all ranks, the same steps on each"
 FIX = {
     "slow compute": "Same kernels, longer: look at clocks, temperature, power and ECC of that GPU "
@@ -65,7 +66,8 @@ def _stragglers(lanes: Sequence[Document], sections: Mapping[str, Document]) -> 
     late = [item for item in section["items"] if item["verdict"] == "straggler"]
     other = [item for item in section["items"] if item["verdict"] != "straggler"]
     if not late:
-        title = "No rank is late in most steps"
+        maybe = any(item["verdict"] == "cannot_tell" for item in other)
+        title = NOT_SURE if maybe else "No rank alone makes the others wait in most steps"
         texts = [_text(item) for item in other[:MOST_EVIDENCE]]
         status = "info" if other else "ok"
         return _card(**base, title=title, status=status, evidence=texts, ranks=_ranks(other))
