@@ -80,6 +80,15 @@ def test_few_ends_without_ids_are_worth_medium_at_most(job: Job, tmp_path: Path)
     assert "high" in {f["confidence"] for f in told.result["findings"]}
 
 
+def test_links_are_not_called_good_where_no_size_was_recorded(job: Job, tmp_path: Path) -> None:
+    def answer(made: Job) -> str:
+        found: dict[str, str] = {f["id"]: f["status"] for f in made.result["findings"]}
+        return found["slow_links"]
+
+    assert answer(job) == "unavailable"
+    assert answer(made(tmp_path, payload=True)) == "ok"
+
+
 def test_the_walk_stays_on_the_late_rank(job: Job) -> None:
     by_label: dict[str, int] = {}
     for item in job.result["walk"]["items"]:

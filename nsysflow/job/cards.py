@@ -175,6 +175,17 @@ def _over_hosts(groups: Sequence[Document]) -> Document:
 
 def _slow_links(groups: Sequence[Document]) -> Document:
     """Bandwidth is compared on transfers alone, among equal operations, sizes and host counts."""
+    base = {
+        "id": "slow_links",
+        "category": "exposed_communication",
+        "confidence": "low",
+        "why": "Equal operations of equal size should move at one speed.",
+        "fix": "Look at the links and NICs of those hosts: NVLink, PCIe width, cable, routing.",
+        "verify": "Bus bandwidth of equal operations agrees.",
+    }
+    if all(row["of_best_frac"] is None for group in groups for row in group["traffic"]):
+        title = "bandwidth is not known: sizes of messages or times of their transfer are missing"
+        return _card(**base, title=title, status="unavailable", capture_next=CAPTURE)
     slow = [
         (row["of_best_frac"], group, row)
         for group in groups
@@ -190,16 +201,10 @@ def _slow_links(groups: Sequence[Document]) -> Document:
         for share, group, row in slow[:MOST_EVIDENCE]
     ]
     return _card(
-        id="slow_links",
-        category="exposed_communication",
+        **base,
         title="Some communicators transfer slower than others"
         if slow
         else "No slow link stands out",
         status="info" if slow else "ok",
-        confidence="low",
         evidence=texts,
-        why="Equal operations of equal size should move at one speed.",
-        fix="Look at the links and NICs of those hosts: NVLink, PCIe width, cable, routing.",
-        verify="Bus bandwidth of equal operations agrees.",
-        ranks=[],
     )
