@@ -63,6 +63,7 @@ PLANS: dict[str, dict[str, Any]] = {
         "tensor_parallel": 2,
         "kernels": 6_000,
     },
+    "fsdp, data, and stalls of all loaders": {"late": "data", "steps": 10, "stall_every": 2},
     "pipeline": {"late": "none", "tensor_parallel": 2, "pipeline_parallel": 2, "micro_batches": 4},
     "drifting clocks": {"late": "compute", "data_parallel": "ddp", "drift_ppb": 4_000},
     "rotating": {"late": "rotating", "data_parallel": "ddp", "steps": 9},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nsysflow.job.gain import spared_parts
+from nsysflow.job.gain import spared_in_steps, spared_parts
 from tests.support.export import us
 from tests.support.job_run import Planted, job_of
 
@@ -61,3 +61,12 @@ def test_gaps_between_kernels_shrink_no_more_than_the_kernels() -> None:
     assert spared_parts({"compute": 125, "micro_gap": 90}, theirs)["micro_gap"] == pytest.approx(
         0.2
     )
+
+
+def test_what_peers_wait_for_as_well_is_not_spared() -> None:
+    """All wait 20 in the second step, the lane 6 more in each: that is what it spares."""
+    mine = {0: {"data_loading": 6, "compute": 12}, 1: {"data_loading": 26, "compute": 12}}
+    theirs = [{0: {"compute": 10}, 1: {"data_loading": 20, "compute": 8}}]
+    spared = spared_in_steps({"data_loading": 12 / 32, "compute": 1 / 4}, mine, theirs)
+    assert spared["data_loading"] == pytest.approx({0: 1, 1: 6 / 26})
+    assert spared["compute"] == {0: 1 / 4, 1: 1 / 4}

@@ -66,13 +66,14 @@ class Stage:
         self.export.kernel("adam", *tail, pid=self.pid, launch=self._launch())
 
 
-def made(tmp_path: Path, *, payload: bool = False, streams: int = 1) -> Report:
+def made(tmp_path: Path, *, payload: bool = False, streams: int = 1, layout: bool = True) -> Report:
     for number in range(STAGES):
         stage = Stage(number, payload=payload, streams=streams)
         for index in range(STEPS):
             stage.step(index)
         stage.export.write_sqlite(tmp_path / "run" / f"rank{number}.sqlite")
-    (tmp_path / "run" / "nsysflow.toml").write_text(f"[job]\npp = {STAGES}\n")
+    if layout:
+        (tmp_path / "run" / "nsysflow.toml").write_text(f"[job]\npp = {STAGES}\n")
     done = report(tmp_path / "run", tmp_path / "out")
     assert done.ended.code == 0, done.ended.err
     check(done.result, "result-1")
@@ -90,6 +91,9 @@ def test_the_bubble_of_every_stage(tmp_path: Path, payload: bool, streams: int) 
     assert {row["offset_ns"] for row in done.result["alignment"]["offsets"]} == {0}
     answers = {found["id"]: found["status"] for found in done.result["findings"]}
     assert answers["pipeline_bubble"] == "info"
+    # Each stage has other layers: there is nobody to compare a rank with.
+    assert (done.result["walk"]["status"], answers["straggler"]) == ("ok", "unavailable")
+    assert "nobody to compare" in done.result["stragglers"]["reason"]
 
 
 def test_a_bubble_that_cannot_be_told_is_not_small(tmp_path: Path) -> None:
@@ -105,3 +109,14 @@ def test_a_bubble_that_cannot_be_told_is_not_small(tmp_path: Path) -> None:
     lanes = done.lanes.values()
     told = [f for lane in lanes for f in lane["findings"] if f["id"] == "pipeline_bubble"]
     assert [f["status"] for f in told] == ["ok", *(STAGES - 1) * ["unavailable"]]
+
+
+def test_sends_without_a_known_peer_may_be_those_of_a_pipeline(tmp_path: Path) -> None:
+    done = made(tmp_path, layout=False)
+    pipeline = done.result["pipeline"]
+    answers = {found["id"]: found for found in done.result["findings"]}
+    assert (pipeline["status"], answers["pipeline_schedule"]["status"]) == (
+        "withheld",
+        "unavailable",
+    )
+    assert "they may be pipeline stages" in answers["pipeline_schedule"]["title"]

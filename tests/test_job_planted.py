@@ -80,6 +80,15 @@ def test_few_ends_without_ids_are_worth_medium_at_most(job: Job, tmp_path: Path)
     assert "high" in {f["confidence"] for f in told.result["findings"]}
 
 
+def test_links_are_not_called_good_where_no_size_was_recorded(job: Job, tmp_path: Path) -> None:
+    def answer(made: Job) -> str:
+        found: dict[str, str] = {f["id"]: f["status"] for f in made.result["findings"]}
+        return found["slow_links"]
+
+    assert answer(job) == "unavailable"
+    assert answer(made(tmp_path, payload=True)) == "ok"
+
+
 def test_the_walk_stays_on_the_late_rank(job: Job) -> None:
     by_label: dict[str, int] = {}
     for item in job.result["walk"]["items"]:
@@ -200,6 +209,38 @@ def test_two_steps_are_too_few_for_a_verdict(tmp_path: Path) -> None:
     job = made(tmp_path, steps=2, payload=True)
     assert {i["verdict"] for i in job.result["stragglers"]["items"]} <= {"cannot_tell"}
     assert job.result["walk"]["status"] == "ok"
+
+
+def straggler_card(job: Job) -> dict[str, Any]:
+    found: dict[str, dict[str, Any]] = {f["id"]: f for f in job.result["findings"]}
+    return found["straggler"]
+
+
+def test_who_came_last_in_too_few_steps_is_not_said_to_be_on_time(tmp_path: Path) -> None:
+    job = made(tmp_path, steps=3, payload=True)
+    (found,) = job.result["stragglers"]["items"]
+    assert (found["rank"], found["verdict"]) == (2, "cannot_tell")
+    card = straggler_card(job)
+    assert (card["status"], card["ranks"]) == ("info", [2])
+    assert card["title"] == "A rank came last, in too few steps to rule out chance"
+
+
+def test_nobody_late_in_too_few_steps_is_no_answer(tmp_path: Path) -> None:
+    job = made(tmp_path, steps=2, payload=True, work=lambda _rank, _step: us(600))
+    found = job.result["stragglers"]
+    assert (found["status"], found["items"]) == ("withheld", [])
+    assert found["reason"] == "2 steps that all ranks kept are too few to tell who is late"
+    assert straggler_card(job)["status"] == "unavailable"
+    shown = render_index(job.result).partition('id="stragglers"')[2].partition("</section>")[0]
+    assert found["reason"] in shown
+    assert "found none" not in shown
+
+
+def test_two_that_are_late_together_are_not_said_to_be_on_time(tmp_path: Path) -> None:
+    """Mending one of them alone gains nothing, but the others do wait for them."""
+    job = made(tmp_path, work=lambda rank, _step: us(600) + (LATE if rank in (1, 2) else 0))
+    assert job.result["stragglers"]["items"] == []
+    assert straggler_card(job)["title"] == "No rank alone makes the others wait in most steps"
 
 
 def test_missing_ranks_withhold_who_came_last(tmp_path: Path) -> None:

@@ -173,6 +173,27 @@ def test_the_verdict_of_the_walk_is_a_sentence(cause: str, said: str) -> None:
         {"label": label, "bucket": "idle", "cause": cause, "ns": 40},
     ]
     made["walk"] = {"status": "ok", "steps": [1, 2, 3], "step_ns": 100, "items": items}
+    made["stragglers"]["items"] = []
+    assert said in Page(render_index(made)).text
+
+
+@pytest.mark.parametrize(
+    ("gain", "said"),
+    [(30, "makes the others wait, at most 30.0\u202f%"), (5, "the largest loss is data loading")],
+)
+def test_the_verdict_of_the_walk_names_the_larger_of_a_loss_and_a_late_rank(
+    gain: int, said: str
+) -> None:
+    """A slow GPU's time is computing on the walk, and no loss there."""
+    made = job(2)
+    label = made["ranks"][0]["label"]
+    items = [
+        {"label": label, "bucket": "compute_only", "cause": None, "ns": 90},
+        {"label": label, "bucket": "idle", "cause": "data_loading", "ns": 10},
+    ]
+    made["walk"] = {"status": "ok", "steps": [1, 2, 3], "step_ns": 100, "items": items}
+    late = made["stragglers"]["items"][0] | {"verdict": "straggler"}
+    made["stragglers"]["items"] = [late | {"gain_bound_ns_per_step": gain}]
     assert said in Page(render_index(made)).text
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nsysflow.job.study import Study
+from nsysflow.job.lanes import NONE, OP
+from nsysflow.job.study import MATCHED, Study
 from nsysflow.shares import frac, mean_ns
 
 # A bubble below this share of the step is small; so many micro-batches bring it there.
@@ -20,6 +21,11 @@ def section(study: Study, lanes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         lanes: the rank documents with their exposed communication split, in the study's order.
     """
     count = max(study.stage, default=0) + 1
+    if count == 1 and _unpaired(study):
+        return {
+            "status": "withheld",
+            "reason": "which ranks send to each other was not found: they may be pipeline stages",
+        }
     if count == 1:
         return {
             "status": "not_applicable",
@@ -50,6 +56,14 @@ def section(study: Study, lanes: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "imbalance_ns_per_step": max(computes) - average,
         "stages": stages,
     }
+
+
+def _unpaired(study: Study) -> bool:
+    """Whether most sends and receives have no known peer, and the user does not say the layout."""
+    ops = study.ops
+    some = ops.owned & (ops["op"] == OP["send_recv"]) & ~study.found.alone
+    matched = int((some & (study.found.instance != NONE)).sum())
+    return "user" not in study.kind_source and matched < MATCHED * int(some.sum())
 
 
 def _untold(document: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ SLOW_LINK = 0.7
 # Below, latency decides, not bandwidth.
 LARGE_BYTES = 1_000_000
 MOST_EVIDENCE = 4
+NOT_SURE = "A rank came last, in too few steps to rule out chance"
 CAPTURE = "--trace=cuda,nvtx,nccl on all ranks, the same steps on each"
 FIX = {
     "slow compute": "Same kernels, longer: look at clocks, temperature, power and ECC of that GPU "
@@ -65,7 +66,8 @@ def _stragglers(lanes: Sequence[Document], sections: Mapping[str, Document]) -> 
     late = [item for item in section["items"] if item["verdict"] == "straggler"]
     other = [item for item in section["items"] if item["verdict"] != "straggler"]
     if not late:
-        title = "No rank is late in most steps"
+        maybe = any(item["verdict"] == "cannot_tell" for item in other)
+        title = NOT_SURE if maybe else "No rank alone makes the others wait in most steps"
         texts = [_text(item) for item in other[:MOST_EVIDENCE]]
         status = "info" if other else "ok"
         return _card(**base, title=title, status=status, evidence=texts, ranks=_ranks(other))
@@ -173,6 +175,17 @@ def _over_hosts(groups: Sequence[Document]) -> Document:
 
 def _slow_links(groups: Sequence[Document]) -> Document:
     """Bandwidth is compared on transfers alone, among equal operations, sizes and host counts."""
+    base = {
+        "id": "slow_links",
+        "category": "exposed_communication",
+        "confidence": "low",
+        "why": "Equal operations of equal size should move at one speed.",
+        "fix": "Look at the links and NICs of those hosts: NVLink, PCIe width, cable, routing.",
+        "verify": "Bus bandwidth of equal operations agrees.",
+    }
+    if all(row["of_best_frac"] is None for group in groups for row in group["traffic"]):
+        title = "bandwidth is not known: sizes of messages or times of their transfer are missing"
+        return _card(**base, title=title, status="unavailable", capture_next=CAPTURE)
     slow = [
         (row["of_best_frac"], group, row)
         for group in groups
@@ -188,16 +201,10 @@ def _slow_links(groups: Sequence[Document]) -> Document:
         for share, group, row in slow[:MOST_EVIDENCE]
     ]
     return _card(
-        id="slow_links",
-        category="exposed_communication",
+        **base,
         title="Some communicators transfer slower than others"
         if slow
         else "No slow link stands out",
         status="info" if slow else "ok",
-        confidence="low",
         evidence=texts,
-        why="Equal operations of equal size should move at one speed.",
-        fix="Look at the links and NICs of those hosts: NVLink, PCIe width, cable, routing.",
-        verify="Bus bandwidth of equal operations agrees.",
-        ranks=[],
     )

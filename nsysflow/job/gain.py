@@ -14,6 +14,10 @@ from nsysflow.shares import mean_ns, median_ns
 
 # Each costs as much as going through all collectives once.
 MOST_REPLAYED = 8
+# What a slow GPU takes longer for in every step, as much as there is of it.
+_PACE = ("compute", "micro_gap")
+
+ByStep = dict[int, Vector]
 
 
 def replayed(study: Study, common: Common, found: Sequence[Suspect]) -> list[Suspect]:
@@ -35,12 +39,12 @@ def replayed(study: Study, common: Common, found: Sequence[Suspect]) -> list[Sus
 
 
 def _gain_ns(study: Study, common: Common, replay: Replay, suspect: Suspect) -> int:
-    peers = peers_of(study, suspect)
-    spared = spared_parts(
-        _total(study, common, suspect.lane), [_total(study, common, peer) for peer in peers]
-    )
+    mine = _by_step(study, common, suspect.lane)
+    theirs = [_by_step(study, common, peer) for peer in peers_of(study, suspect)]
+    whole = spared_parts(_total(mine), [_total(each) for each in theirs])
+    spared = spared_in_steps(whole, mine, theirs)
     total = sum(
-        replay.gain_ns(run, suspect.lane, savings(study, suspect.lane, spared, run))
+        replay.gain_ns(run, suspect.lane, savings(study, common, suspect.lane, spared, run))
         for run in runs(common)
     )
     return mean_ns(total, len(common.numbers)) or 0
@@ -60,11 +64,43 @@ def spared_parts(mine: Vector, theirs: Sequence[Vector]) -> dict[str, float]:
     return spared
 
 
-def _total(study: Study, common: Common, lane: int) -> Vector:
+def spared_in_steps(
+    whole: dict[str, float], mine: ByStep, theirs: Sequence[ByStep]
+) -> dict[str, dict[int, float]]:
+    """Return which part of its time of each cause a lane spares in each step; ``whole``: in all.
+
+    A slow GPU is slow in all that it computes. What its host waits for, the peers wait for too in
+    some steps, and none of that is spared: there the steps in which the lane alone waits longer
+    hold all of what it spends beyond its peers.
+    """
+    found: dict[str, dict[int, float]] = {}
+    for name, part in whole.items():
+        found[name] = dict.fromkeys(mine, part)
+        own = {number: vector.get(name, 0) for number, vector in mine.items()}
+        longer = {
+            number: max(0, ns - (median_ns([each[number].get(name, 0) for each in theirs]) or 0))
+            for number, ns in own.items()
+        }
+        if name not in _PACE and any(longer.values()):
+            scale = part * sum(own.values()) / sum(longer.values())
+            found[name] = {
+                number: min(1.0, scale * longer[number] / ns) if ns else 0.0
+                for number, ns in own.items()
+            }
+    return found
+
+
+def _by_step(study: Study, common: Common, lane: int) -> ByStep:
+    # Communication moves with the collectives themselves.
+    return {
+        number: {name: ns for name, ns in vector.items() if name != "transfer"}
+        for number, vector in vectors(study, common, lane).items()
+    }
+
+
+def _total(found: ByStep) -> Vector:
     total: Vector = {}
-    for vector in vectors(study, common, lane).values():
+    for vector in found.values():
         for name, ns in vector.items():
-            # Communication moves with the collectives themselves.
-            if name != "transfer":
-                total[name] = total.get(name, 0) + ns
+            total[name] = total.get(name, 0) + ns
     return total

@@ -19,7 +19,7 @@ import numpy as np
 from nsysflow.job.lanes import NEVER, NONE, Ints
 from nsysflow.job.meetings import meetings
 from nsysflow.job.pieces import read_pieces
-from nsysflow.job.steps import piece_name
+from nsysflow.job.steps import Common, piece_name
 from nsysflow.job.study import Study
 from nsysflow.job.turns import SOON_NS, turns
 from nsysflow.job.walk import LEAST_STRETCH_NS, Run
@@ -76,11 +76,16 @@ class _Lane:
         return early + self.saved.before(time) - self.saved.before(before)
 
 
-def savings(study: Study, lane: int, spared: dict[str, float], run: Run) -> Savings:
-    """Return what a lane saves in a run if it spends a part ``spared`` of each cause less."""
+def savings(
+    study: Study, common: Common, lane: int, spared: dict[str, dict[int, float]], run: Run
+) -> Savings:
+    """Return what a lane saves in a run; ``spared``: of each cause a part less, by step."""
     pieces = read_pieces(study.lanes[lane].folder)
+    begun = [common.step[lane][number].start_ns for number in run.numbers]
+    step = np.maximum(0, np.searchsorted(begun, pieces.start, side="right") - 1)
     names = (cause or piece_name(bucket) for bucket, cause in pieces.parts)
-    part = np.array([spared.get(name, 0.0) for name in names])[pieces.part]
+    parts = [[spared.get(name, {}).get(number, 0.0) for number in run.numbers] for name in names]
+    part = np.array(parts)[pieces.part, step]
     inside = (pieces.start >= run.start[lane]) & (pieces.start < run.end[lane])
     total = np.rint(np.cumsum(np.where(inside, pieces.ns * part, 0.0))).astype(np.int64)
     return Savings(pieces.start, np.append(0, total))

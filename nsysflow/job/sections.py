@@ -13,7 +13,15 @@ from nsysflow.job.communicators import groups
 from nsysflow.job.gain import replayed
 from nsysflow.job.lanes import Ints
 from nsysflow.job.steps import Common, common_steps, runs
-from nsysflow.job.stragglers import Suspect, Tally, lateness, least_ns, suspects, tallies_of
+from nsysflow.job.stragglers import (
+    LEAST_STEPS,
+    Suspect,
+    Tally,
+    lateness,
+    least_ns,
+    suspects,
+    tallies_of,
+)
 from nsysflow.job.study import MATCHED, Study
 from nsysflow.job.walk import Walk, walk
 from nsysflow.job.why import why
@@ -45,6 +53,7 @@ def across(study: Study, captures: Sequence[Capture], moved: Ints, missing: str 
     unknown = walked or _unclear(study, common)
     tallies = [] if unknown else tallies_of(study, common)
     late = [] if unknown else replayed(study, common, suspects(study, common, tallies))
+    unknown = unknown or _unjudged(common, tallies, late)
     sections = {
         "alignment": _alignment(study, captures),
         "collectives": _collectives(study, captures, moved, reason),
@@ -99,6 +108,17 @@ def _unclear(study: Study, common: Common) -> str | None:
     if study.waits.by_arrival or study.waits.floor_ns <= least_ns(study, common) - 1:
         return None
     return f"the clocks agree to {sigma} ns only: too little to tell who came last"
+
+
+def _unjudged(common: Common, tallies: Sequence[Tally], late: Sequence[Suspect]) -> str | None:
+    """Say why nobody being suspected does not mean that nobody is late."""
+    if not tallies:
+        return "no ranks of a communicator do the same work: there is nobody to compare a rank with"
+    steps = len(common.numbers)
+    if late or steps >= LEAST_STEPS:
+        return None
+    what = "step that all ranks kept is" if steps == 1 else "steps that all ranks kept are"
+    return f"{steps} {what} too few to tell who is late"
 
 
 def _alignment(study: Study, captures: Sequence[Capture]) -> Section:

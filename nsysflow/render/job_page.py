@@ -183,8 +183,8 @@ def _numbered(documents: Sequence[Document]) -> bool:
     return not items or any(item.get("number") is not None for item in items)
 
 
-def _straggler(result: Document) -> str | None:
-    """Say what one late rank costs, where that is the largest thing to say."""
+def _straggler(result: Document) -> tuple[int, str] | None:
+    """Return what the worst late rank costs at most, and the words for it, if it is worth them."""
     found = section(result, "stragglers")
     rows = () if state(found) else found["items"]
     late = [row for row in rows if row["verdict"] == "straggler" and row["gain_bound_ns_per_step"]]
@@ -195,10 +195,12 @@ def _straggler(result: Document) -> str | None:
     if gain < verdict.WORTH_NAMING:
         return None
     who = worst["label"] if worst["rank"] is None else f"rank\u00a0{worst['rank']}"
-    return f"{who} makes the others wait, at most {units.share(gain)} of the step."
+    said = f"{who} makes the others wait, at most {units.share(gain)} of the step."
+    return worst["gain_bound_ns_per_step"], said
 
 
-def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
+def _walk_verdict(walk: Mapping[str, Any], straggler: tuple[int, str] | None) -> str:
+    """Name the largest loss: a late rank costs time that it computes as well."""
     sums: dict[tuple[str, str], int] = {}
     for item in walk["items"]:
         key = (item["bucket"], item["cause"] or item["bucket"])
@@ -216,8 +218,8 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: str | None) -> str:
         reverse=True,
     )
     said = f"The job computes for {units.share(units.ratio(computes, total))} of its critical path"
-    if straggler and (not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING):
-        return f"{said}; {straggler}"
+    if straggler and (not losses or straggler[0] > losses[0][0]):
+        return f"{said}; {straggler[1]}"
     if not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING:
         return f"{said}; no single loss exceeds 5{units.NARROW}%."
     share = units.share(units.ratio(losses[0][0], total))
