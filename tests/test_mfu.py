@@ -11,7 +11,7 @@ import pytest
 from nsysflow.mfu.flops import count, training_flops
 from nsysflow.mfu.measured import Measured, of_job, of_lane
 from nsysflow.mfu.peaks import Device, find_peak, find_row, table
-from nsysflow.mfu.section import job_section, section
+from nsysflow.mfu.section import job_section, lane_section, section
 from nsysflow.mfu.waterfall import NAMES, waterfall
 from nsysflow.model import BUCKETS, CLASSES
 from tests.support import documents
@@ -616,6 +616,16 @@ def test_a_repeating_unit_is_no_step(source: str, confidence: float, steps: bool
     found = of_lane(document, None)
     assert (found.period_ns is not None) is steps
     assert (found.no_steps is None) is steps
+
+
+def test_what_would_give_a_step_time_is_what_would_help() -> None:
+    document = documents.full()
+    document["steps"] |= {"source": "none"}
+    assert "--step-range" in lane_section(document, M20, {}, None)["reason"]
+    document["steps"]["chosen"] = True
+    reason = lane_section(document, M20, {}, None)["reason"]
+    assert "--step-range" not in reason
+    assert "choose --from and --to around several, or give step_time_ms" in reason
 
 
 def test_several_jobs_have_no_mfu_together() -> None:

@@ -216,6 +216,7 @@ def _rank(document: Document) -> Document:
         "result": f"rank-{label}.json",
         "steps_kept": steps["kept"],
         "steps_source": steps["source"],
+        "chosen": steps.get("chosen", False),
         "period_ns": steps["period_ns"],
         "step_ns": _bins([i["end_ns"] - i["start_ns"] for i in steps["items"] if i["kept"]]),
         "buckets": document["buckets"],

@@ -29,8 +29,9 @@ class Answer:
     """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
-    recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's
-    own sentences, and ``capture`` its advice: empty where nothing is left to be recorded.
+    recorded for the very instants from a pattern. ``title``, ``calm``, ``why`` and ``fix`` replace
+    the question's own sentences, and ``capture`` its advice: empty where nothing is left to be
+    recorded.
     """
 
     total_ns: int | None = None
@@ -41,6 +42,8 @@ class Answer:
     calm: str | None = None
     direct: bool = True
     fires: bool = True
+    why: str | None = None
+    fix: str | None = None
     trade_off: str | None = None
     capture: str | None = None
 
@@ -160,8 +163,8 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "n_steps": lane.kept,
         "window_ns": [kept[0]["start_ns"], kept[-1]["end_ns"]] if kept else None,
         "evidence": [_of_window(item, lane) for item in answer.evidence],
-        "why": question.why,
-        "fix": question.fix,
+        "why": answer.why or question.why,
+        "fix": answer.fix or question.fix,
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
         "verify": question.verify,
         "experiment": question.experiment if advice else None,

@@ -16,6 +16,7 @@ Document = Mapping[str, Any]
 TENSOR_CLASSES = ("attention", "gemm", "conv", "fused_comm_gemm")
 # A unit of the kernel sequence without proof that it is a step comes with no more than this.
 _REPEATING_UNIT = 0.4
+_NAME_STEPS = "name step ranges (--step-range)"
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,9 @@ class Measured:
     """One lane, or all lanes of a job together.
 
     ``period_ns`` is the mean kept step, of a job the median over lanes; None where the windows are
-    no steps, and then ``no_steps`` says why. ``confidence`` and ``kept`` are the lowest over the
-    lanes. ``buckets`` (with window_ns), ``tensor_ns`` and ``bubble_ns`` are sums over kept windows.
+    no steps, and then ``no_steps`` says why and what would give some. ``confidence`` and ``kept``
+    are the lowest over the lanes. ``buckets`` (with window_ns), ``tensor_ns`` and ``bubble_ns`` are
+    sums over kept windows.
     ``devices`` has one entry per lane, ``ranks`` those that are known, ``world`` how many ranks the
     captures say there are. ``spread_frac`` is how far the lanes' periods lie apart, less those with
     a kept step whose start was not seen (``unseen_start``).
@@ -104,10 +106,12 @@ def _spread(periods: Sequence[int]) -> float | None:
 
 def _no_steps(steps: Mapping[str, Any]) -> str | None:
     if steps["status"] != "ok" or not steps["period_ns"]:
-        return "no steps were measured"
+        return f"no steps were measured: {_NAME_STEPS}"
+    if steps["source"] == "none" and steps.get("chosen"):
+        return "the chosen time holds no whole step: choose --from and --to around several"
     if steps["source"] == "none":
-        chosen = steps.get("chosen")
-        return "the chosen time holds no whole step" if chosen else "no training steps were found"
+        return f"no training steps were found: {_NAME_STEPS}"
     if steps["source"] == "sequence" and steps["confidence"] <= _REPEATING_UNIT:
-        return "the kernels repeat, but nothing shows that the repeating unit is a step"
+        unproven = "the kernels repeat, but nothing shows that the repeating unit is a step"
+        return f"{unproven}: {_NAME_STEPS}"
     return None
