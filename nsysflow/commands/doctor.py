@@ -22,14 +22,16 @@ def doctor(context: click.Context, /, run: Path | None, nsys: str | None) -> int
     from nsysflow.find import find_inputs
 
     console = options.console_of(context)
+    # First: of a folder that is not there nothing is to be told.
+    found = None if run is None else find_inputs([run])
     for fact in examine.machine_lines(run or Path.cwd(), nsys):
         console.out(fact)
     console.out(f"duckdb: {version('duckdb')}")
-    if run is None:
+    if found is None:
         console.out(f"to record a run: {examine.CAPTURE_LINE}")
         return errors.EXIT_OK
     usable = 0
-    examined = list(examine.input_lines(find_inputs([run]), nsys))
+    examined = list(examine.input_lines(found, nsys))
     for line in examined:
         usable += line.usable
         (console.out if line.readable else console.fail)(line.text)
