@@ -16,11 +16,17 @@ TRUSTED_STEPS = 0.5
 COPIES = {
     "h2d": "host to device",
     "d2h": "device to host",
+    "h2a": "host to an array on the device",
+    "a2h": "array on the device to host",
+    "a2a": "between arrays on the device",
+    "a2d": "array to other memory of the device",
+    "d2a": "device memory to an array",
     "d2d": "within the device",
     "p2p": "device to device",
     "h2h": "host to host",
     "uvm_h2d": "unified memory to the device",
     "uvm_d2h": "unified memory to the host",
+    "uvm_d2d": "unified memory between devices",
 }
 
 
