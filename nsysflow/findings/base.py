@@ -35,9 +35,9 @@ class Answer:
     """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
-    recorded for the very instants from a pattern. ``title``, ``calm``, ``why`` and ``fix`` replace
-    the question's own sentences, and ``capture`` its advice: empty where nothing is left to be
-    recorded.
+    recorded for the very instants from a pattern. ``title``, ``calm``, ``why``, ``fix``, ``verify``
+    and ``experiment`` replace the question's own sentences, and ``capture`` its advice: empty where
+    nothing is left to be recorded.
     """
 
     total_ns: int | None = None
@@ -51,6 +51,8 @@ class Answer:
     why: str | None = None
     fix: str | None = None
     trade_off: str | None = None
+    verify: str | None = None
+    experiment: str | None = None
     capture: str | None = None
 
 
@@ -172,8 +174,8 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "why": answer.why or question.why,
         "fix": answer.fix or question.fix,
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
-        "verify": question.verify,
-        "experiment": question.experiment if advice else None,
+        "verify": answer.verify or question.verify,
+        "experiment": (answer.experiment or question.experiment) if advice else None,
         "capture_next": (question.capture if answer.capture is None else answer.capture) or None,
     }
 
