@@ -473,7 +473,9 @@ def test_an_unprofiled_step_time_goes_first_and_the_difference_is_told() -> None
         ({"ranks": (7,)}, "world_size", "suspicious"),
         ({"world": 8}, "world_size", "suspicious"),
         ({"world": 1}, "world_size", "ok"),
-        ({"devices": (Device(H100, 132),) * 3}, "world_size", "suspicious"),
+        ({"captured": 3}, "world_size", "suspicious"),
+        ({"captured": 1}, "world_size", "ok"),
+        ({"captured": None}, "world_size", "unknown"),
     ],
 )
 def test_measurements_that_speak_against_the_inputs(
@@ -589,7 +591,7 @@ def test_tensor_time_is_that_of_four_classes() -> None:
     compute = {name: 10**place for place, name in enumerate(CLASSES)}
     document["causes"]["compute"] = compute
     expected = sum(compute[name] for name in ("gemm", "attention", "conv", "fused_comm_gemm"))
-    assert of_lane(document, None).tensor_ns == expected
+    assert of_lane(document, None, None).tensor_ns == expected
 
 
 def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
@@ -598,7 +600,7 @@ def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
         document["steps"]["period_ns"] = (100, 400, 300)[place]
         document["steps"]["confidence"] = 0.9 - place / 10
         document["lane"]["rank"] = place
-    one, job = of_lane(made[0], 8), of_job(made, 8)
+    one, job = of_lane(made[0], 8, 3), of_job(made, 8)
     assert job.period_ns == 300
     assert job.confidence == pytest.approx(0.7)
     assert job.tensor_ns == 3 * one.tensor_ns
@@ -613,7 +615,7 @@ def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
 def test_a_repeating_unit_is_no_step(source: str, confidence: float, steps: bool) -> None:
     document = documents.full()
     document["steps"] |= {"source": source, "confidence": confidence}
-    found = of_lane(document, None)
+    found = of_lane(document, None, None)
     assert (found.period_ns is not None) is steps
     assert (found.no_steps is None) is steps
 
@@ -621,9 +623,9 @@ def test_a_repeating_unit_is_no_step(source: str, confidence: float, steps: bool
 def test_what_would_give_a_step_time_is_what_would_help() -> None:
     document = documents.full()
     document["steps"] |= {"source": "none"}
-    assert "--step-range" in lane_section(document, M20, {}, None)["reason"]
+    assert "--step-range" in lane_section(document, M20, {}, None, None)["reason"]
     document["steps"]["chosen"] = True
-    reason = lane_section(document, M20, {}, None)["reason"]
+    reason = lane_section(document, M20, {}, None, None)["reason"]
     assert "--step-range" not in reason
     assert "choose --from and --to around several, or give step_time_ms" in reason
 

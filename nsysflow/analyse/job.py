@@ -163,7 +163,7 @@ def _across(
                 "world_size"
             )
             at = place[lane.label]
-            compose(document, lane_share(found, at, moved), settings, world)
+            compose(document, lane_share(found, at, moved), settings, world, lane.captured)
             if split_timeline(document["timeline"], found, at):
                 document.replace("timeline")
         files.write(lane, document.text())

@@ -26,10 +26,10 @@ class Measured:
     ``period_ns`` is the mean kept step, of a job the median over lanes; None where the windows are
     no steps, and then ``no_steps`` says why and what would give some. ``confidence`` and ``kept``
     are the lowest over the lanes. ``buckets`` (with window_ns), ``tensor_ns`` and ``bubble_ns`` are
-    sums over kept windows.
-    ``devices`` has one entry per lane, ``ranks`` those that are known, ``world`` how many ranks the
-    captures say there are. ``spread_frac`` is how far the lanes' periods lie apart, less those with
-    a kept step whose start was not seen (``unseen_start``).
+    sums over kept windows. ``devices`` has one entry per lane, ``ranks`` those that are known,
+    ``world`` how many ranks the captures say there are, ``captured`` how many lanes of the job
+    there are, if that is known: also of one lane. ``spread_frac`` is how far the lanes' periods lie
+    apart, less those with a kept step whose start was not seen (``unseen_start``).
     """
 
     period_ns: int | None
@@ -43,12 +43,13 @@ class Measured:
     kernels: Sequence[Mapping[str, Any]] = ()
     ranks: Sequence[int] = ()
     world: int | None = None
+    captured: int | None = None
     no_steps: str | None = None
     spread_frac: float | None = None
     unseen_start: bool = False
 
 
-def of_lane(document: Document, world: int | None) -> Measured:
+def of_lane(document: Document, world: int | None, captured: int | None) -> Measured:
     """Read a rank document whose steps, buckets, causes and kernels stand."""
     steps, lane = document["steps"], document["lane"]
     no_steps = _no_steps(steps)
@@ -68,6 +69,7 @@ def of_lane(document: Document, world: int | None) -> Measured:
         kernels=kernels["top"] if kernels["status"] == "ok" else (),
         ranks=() if lane["rank"] is None else (lane["rank"],),
         world=world,
+        captured=captured,
         no_steps=no_steps,
         unseen_start=any(
             "leading_gap_unseen" in item["flags"] for item in steps["items"] if item["kept"]
@@ -77,7 +79,7 @@ def of_lane(document: Document, world: int | None) -> Measured:
 
 def of_job(documents: Sequence[Document], world: int | None) -> Measured:
     """Add up the lanes; lanes without steps count with their device and rank only."""
-    lanes = [of_lane(document, world) for document in documents]
+    lanes = [of_lane(document, world, len(documents)) for document in documents]
     stepped = [lane for lane in lanes if lane.period_ns]
     periods = [lane.period_ns for lane in stepped if lane.period_ns]
     period = median_ns(periods)
@@ -95,6 +97,7 @@ def of_job(documents: Sequence[Document], world: int | None) -> Measured:
         kernels=[row for lane in stepped for row in lane.kernels],
         ranks=sorted(rank for lane in lanes for rank in lane.ranks),
         world=world,
+        captured=len(lanes),
         no_steps=None if stepped else next((lane.no_steps for lane in lanes), "no lane"),
         spread_frac=_spread(comparable),
     )
