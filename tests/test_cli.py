@@ -400,7 +400,9 @@ def test_every_question_is_told_under_some_analysis() -> None:
 def test_doctor(run: Path) -> None:
     ended = in_process("doctor")
     assert ended.code == 0
-    assert "nsys profile --trace=cuda,nvtx,osrt" in ended.out
+    said = ended.out.splitlines()[-1]
+    assert "nsys profile --trace=cuda,nvtx,osrt,nccl --pytorch=autograd-nvtx " in said
+    assert said.endswith("--output=run/rank%q{RANK} python train.py")
     (run / "rank2.sqlite").write_bytes(b"nothing")
     ended = in_process("doctor", run / "nope")
     assert (ended.code, ended.out) == (2, "")

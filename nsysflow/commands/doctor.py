@@ -28,7 +28,7 @@ def doctor(context: click.Context, /, run: Path | None, nsys: str | None) -> int
         console.out(fact)
     console.out(f"duckdb: {version('duckdb')}")
     if found is None:
-        console.out(f"to record a run: {examine.CAPTURE_LINE}")
+        console.out(examine.capture_line(nsys, "to record a run"))
         return errors.EXIT_OK
     usable = 0
     examined = list(examine.input_lines(found, nsys))
@@ -36,7 +36,7 @@ def doctor(context: click.Context, /, run: Path | None, nsys: str | None) -> int
         usable += line.usable
         (console.out if line.readable else console.fail)(line.text)
     if any(line.lacks for line in examined):
-        console.out(f"to record all of it: {examine.CAPTURE_LINE}")
+        console.out(examine.capture_line(nsys, "to record all of it"))
     if usable == len(examined):
         return errors.EXIT_OK
     return errors.EXIT_PARTIAL if usable else errors.EXIT_NOTHING
