@@ -64,7 +64,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "cards": cards,
         "asked": bool(result["findings"] or result.get("categories")),
         "questions": questions.with_unsplit(
-            questions.questions(result, cards), [rank["causes"] for rank in ranks], whole
+            questions.but_not_asked(questions.questions(result, cards), result),
+            [rank["causes"] for rank in ranks],
+            whole,
         ),
         "asked_note": _asked_note(result, unit),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
