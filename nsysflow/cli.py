@@ -100,7 +100,9 @@ def _usage(error: click.ClickException, console: Console) -> int:
     # Where nothing was given at all click's message is the whole help: no line to read.
     bare = type(error).__name__ == "NoArgsIsHelpError"
     message = "no COMMAND was given" if bare else error.format_message().rstrip(".")
-    console.fail(f"{command}: {message}; see {command} --help")
+    # click's guess at what was meant is a question of its own.
+    next_one = "? See" if message.endswith("?") else "; see"
+    console.fail(f"{command}: {message.removesuffix('?')}{next_one} {command} --help")
     return EXIT_USAGE
 
 

@@ -7,17 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsysflow import machine, nsys
+from nsysflow import machine, nsys, recording
 from nsysflow.errors import NsysflowError
 from nsysflow.find import Found, Input
 from nsysflow.read import RawTrace, open_raw
-
-# Node-level graphs show the kernels inside; a range keeps the report short enough to open.
-CAPTURE_LINE = (
-    "nsys profile --trace=cuda,nvtx,osrt --cuda-graph-trace=node --cuda-memory-usage=true "
-    "--capture-range=cudaProfilerApi --capture-range-end=stop --output=run/rank%q{RANK} "
-    "python train.py"
-)
 
 
 @dataclass(frozen=True)
@@ -83,6 +76,15 @@ def machine_lines(folder: Path, nsys_path: str | None) -> Iterator[str]:
     memory, disk = machine.memory_bytes(), machine.free_disk_bytes(folder)
     yield f"machine: {machine.cores()} cores, {memory / 1e9:.1f} GB of memory"
     yield f"disk: {disk / 1e9:.1f} GB free at {folder}"
+
+
+def capture_line(nsys_path: str | None, purpose: str) -> str:
+    """Return the line to record with, for the nsys that is here."""
+    found = nsys.find(nsys_path)
+    known = nsys.version(found) if found else None
+    since = ".".join(map(str, recording.NCCL_SINCE))
+    but = "" if known else f" (leave out nccl before nsys {since})"
+    return f"{purpose}{but}: {recording.line(known)}"
 
 
 def input_lines(found: Found, nsys_path: str | None) -> Iterator[Line]:

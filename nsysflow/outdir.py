@@ -139,6 +139,13 @@ def _refuse_unwritable_name(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError:
         wrong = "bytes that are no UTF-8"
+        # The bytes may be sound and only the locale take them for something else.
+        name = _utf8(os.fsencode(path))
+        if name is not None:
+            raise UsageError(
+                f"the locale here is not UTF-8: no store can be written to {name}",
+                hint="set LC_ALL=C.UTF-8 or PYTHONUTF8=1",
+            ) from None
     else:
         if "\\" not in path.as_posix():
             return
@@ -147,6 +154,13 @@ def _refuse_unwritable_name(path: Path) -> None:
         f"the name {path} holds {wrong}: no store can be written there",
         hint="choose another with -o DIR",
     )
+
+
+def _utf8(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 def _refuse_foreign(path: Path) -> None:

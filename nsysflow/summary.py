@@ -78,8 +78,7 @@ def _input_row(row: Document) -> tuple[str, ...]:
 def _findings(result: Document) -> list[str]:
     found = [each for each in result["findings"] if each["status"] == "opportunity"]
     if found:
-        per = "per step" if _stepped(result) else "in the capture"
-        return [_sentence(each, per) for each in found[:TOP]]
+        return [_sentence(each, _per(result)) for each in found[:TOP]]
     # What one lane says on its own, and which lanes say the same.
     lanes: dict[str, list[str]] = {}
     for row in result["ranks"]:
@@ -94,9 +93,12 @@ def _ms(ns: int) -> str:
     return f"{ms:.3g}" if ms < WHOLE_MS else f"{ms:,.0f}"
 
 
-def _stepped(result: Document) -> bool:
-    """Whether any lane has steps, or the findings are of whole captures."""
-    return any(row["steps_source"] != "none" for row in result["ranks"])
+def _per(result: Document) -> str:
+    """Say what a bound is of: a step, or all that was looked at where no lane has steps."""
+    if any(row["steps_source"] != "none" for row in result["ranks"]):
+        return "per step"
+    chosen = any(row.get("chosen") for row in result["ranks"])
+    return "in the chosen time" if chosen else "in the capture"
 
 
 def _sentence(finding: Document, per: str) -> str:

@@ -137,6 +137,12 @@ def test_without_steps_only_a_given_time_makes_mfu(tmp_path: Path) -> None:
     assert given.lane["mfu"]["mfu"] == pytest.approx(0.5 * 989 / 989.4, abs=1e-6)
 
 
+def test_a_rank_counts_the_gpus_of_the_job_not_only_its_own(tmp_path: Path) -> None:
+    made = reported(tmp_path, MODEL, training(H100), training(H100))
+    for document in (*made.lanes.values(), made.result):
+        assert "world_size" in wrong(document["mfu"])
+
+
 def test_ranks_with_steps_of_their_own_length_make_a_job_by_the_median(tmp_path: Path) -> None:
     exports = [training(H100, step_ms) for step_ms in (1_000, 1_020, 1_500)]
     toml = MODEL.replace("world_size = 1", "world_size = 3")

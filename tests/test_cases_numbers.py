@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from nsysflow.findings.base import COPIES
+from nsysflow.render.words import MEMORY_KIND
 from tests.support.command import report
 from tests.support.export import Export, ms, us
 from tests.support.one_rank import run_one
@@ -176,6 +178,23 @@ def test_s01_item_copies_are_found(tmp_path: Path) -> None:
     assert item["idle_caused_ns"] == 3 * ms(45)
     assert document["causes"]["idle"]["host_sync"] == 3 * ms(45)
     assert item["copy_kind"] == "d2h"
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [(0, None), (1, "h2d"), (3, "h2a"), (4, "a2h"), (5, "a2a"), (6, "a2d"), (7, "d2a"), (9, "h2h")],
+)
+def test_a_wait_names_the_direction_of_its_copy_as_copies_do(
+    tmp_path: Path, kind: int, word: str | None
+) -> None:
+    export = Export()
+    export.kernel("gemm", 0, ms(1))
+    export.memcpy(kind, ms(2), ms(3), 4, launch=(ms(1.5), ms(3.1)), api="cudaMemcpy2D_v3020")
+    document = run_one(tmp_path, export)
+    (wait,), (row,) = document["syncs"]["items"], document["memory"]["items"]
+    assert (wait["copy_kind"], row["kind"]) == (word, word or "unknown")
+    # On the page and in a finding it has a name in words.
+    assert word is None or (word in COPIES and word in MEMORY_KIND)
 
 
 def test_s01_bytes_are_those_of_the_calls_counted(tmp_path: Path) -> None:

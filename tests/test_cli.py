@@ -322,6 +322,31 @@ def test_a_store_that_is_gone_is_not_a_matter_of_permissions(run: Path) -> None:
     assert "is gone; run nsysflow convert RUN first" in ended.err
 
 
+@pytest.mark.parametrize(("name", "said"), [
+    (b"r\xc3\xa9", "the locale here is not UTF-8"),
+    (b"r\xff", "holds bytes that are no UTF-8"),
+])  # fmt: skip
+def test_a_name_that_only_the_locale_does_not_take_is_not_called_broken(
+    run: Path, name: bytes, said: str
+) -> None:
+    out = os.fsencode(run.parent) + b"/" + name
+    ended = subprocess.run(
+        [sys.executable, "-m", "nsysflow", "report", str(run), "-o", out],
+        env=os.environ | {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert said in ended.stderr
+    assert ("PYTHONUTF8=1" in ended.stderr) == (name == b"r\xc3\xa9")
+
+
+def test_a_guess_at_what_was_meant_ends_as_the_question_it_is() -> None:
+    ended = in_process("reprot")
+    assert ended.failures == [
+        "nsysflow: No such command 'reprot'. Did you mean 'report'? See nsysflow --help"
+    ]
+
+
 @pytest.mark.parametrize("name", ["a\\b", os.fsdecode(b"a\xff")])
 def test_a_folder_that_no_store_can_be_written_to_is_refused_before_any_work(
     run: Path, name: str
@@ -375,8 +400,13 @@ def test_every_question_is_told_under_some_analysis() -> None:
 def test_doctor(run: Path) -> None:
     ended = in_process("doctor")
     assert ended.code == 0
-    assert "nsys profile --trace=cuda,nvtx,osrt" in ended.out
+    said = ended.out.splitlines()[-1]
+    assert "nsys profile --trace=cuda,nvtx,osrt,nccl --pytorch=autograd-nvtx " in said
+    assert said.endswith("--output=run/rank%q{RANK} python train.py")
     (run / "rank2.sqlite").write_bytes(b"nothing")
+    ended = in_process("doctor", run / "nope")
+    assert (ended.code, ended.out) == (2, "")
+    assert "does not exist" in ended.err
     ended = in_process("doctor", run)
     assert ended.code == 3
     lines = {line.split(":")[0]: line for line in (ended.out + ended.err).splitlines()}
@@ -408,6 +438,9 @@ def test_top_findings_name_what_they_may_save_and_where() -> None:
     # Without steps a bound is of the whole capture.
     last = summary.terminal(result, str).splitlines()[-1]
     assert last == "1. Idle (at most 2.5 ms in the capture) [3]"
+    row["chosen"] = True
+    last = summary.terminal(result, str).splitlines()[-1]
+    assert last == "1. Idle (at most 2.5 ms in the chosen time) [3]"
     row["steps_source"] = "nvtx_step"
     assert summary.terminal(result, str).splitlines()[-1] == "1. Idle (at most 2.5 ms per step) [3]"
 

@@ -99,6 +99,12 @@ def test_the_layout_of_the_job_is_counts_of_ranks(tmp_path: Path) -> None:
             load(tmp_path, f"[job]\n{wrong}\n")
 
 
+@pytest.mark.parametrize("key", ["tokens_per_step", "seq_len", "world_size", "params", "layers"])
+def test_a_size_of_zero_is_a_slip_not_an_absent_one(tmp_path: Path, key: str) -> None:
+    refused = fails(tmp_path, f'[model]\ndtype = "bf16"\nattention = "none"\n{key} = 0\n')
+    assert f"[model] {key} is 0, which cannot be; leave it out" in refused
+
+
 def test_every_option_can_stand_in_the_file(tmp_path: Path) -> None:
     (tmp_path / "map.toml").write_text('"a" = 3\n', encoding="utf-8")
     settings, rest = load(
@@ -243,6 +249,7 @@ def test_a_model_file_whose_table_is_a_value(tmp_path: Path) -> None:
         ("ranks = true", ("ranks is True, not a table; write [ranks]", 'regex = "')),
         ("steps = 5", ("steps is 5, not a table; write [steps]", 'range = "')),
         ("[gpu]\npeak = 1", ("[gpu]", "'peak'", "peak_tflops")),
+        ("[gpu]\npeak_tflops = 0", ("[gpu] peak_tflops is 0", "leave it out")),
         ("[gpu]\npeak_tflops = 989e12", ("[gpu] peak_tflops", "TFLOP/s")),
         ("[job]\neval_every = -1", ("[job] eval_every", "at least 0")),
         ('[kernels]\ngemmm = "x"', ("[kernels]", "'gemmm'", "gemm")),

@@ -226,6 +226,42 @@ def test_incomplete_attribution_says_what_to_record(tmp_path: Path) -> None:
     assert words.count("--trace=nvtx --pytorch") == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "double"),
+    [
+        ("ampere_dgemm_64x64_tn", True),
+        ("void gemv2T_kernel_val<int, int, double, double, double, double, 128, 16>", True),
+        ("ampere_zgemm_64x64_nn", True),
+        ("void gemmk1_kernel<int, double2, 256, 5>", True),
+        ("volta_sgemm_128x64_nn", False),
+        ("cutlass_80_simt_sgemm_64x64_8x5_nn_align1", False),
+        ("void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16>", False),
+    ],
+)
+def test_tf32_is_no_advice_for_doubles(tmp_path: Path, name: str, double: bool) -> None:
+    export = Export()
+    export.kernel(name, 0, ms(10))
+    (document,) = analysed(export, tmp_path).values()
+    found = next(f for f in document["findings"] if f["id"] == "off_tensor_cores")
+    assert found["status"] == "opportunity"
+    assert ("double precision" in found["title"]) is double
+    assert ("Compute in float32" in found["fix"]) is double
+    for part in ("fix", "verify", "experiment"):
+        # What would help float32 is said of float32 alone.
+        assert not (double and "Allow TF32" in found[part])
+        assert not (double and "bf16 or TF32" in found[part])
+
+
+def test_some_products_of_doubles_are_told_beside_those_of_float32(tmp_path: Path) -> None:
+    export = Export()
+    export.kernel("volta_sgemm_128x64_nn", 0, ms(10))
+    export.kernel("volta_dgemm_64x64_nn", ms(10), ms(12))
+    (document,) = analysed(export, tmp_path).values()
+    found = next(f for f in document["findings"] if f["id"] == "off_tensor_cores")
+    assert found["title"] == "Matrix products run off the tensor cores"
+    assert found["evidence"][-1].startswith("2.00 ms in the capture of it in double precision")
+
+
 def test_a_call_outside_the_kept_steps_is_not_said_to_be_made_in_them(tmp_path: Path) -> None:
     row = {"api": "cudaMemcpyAsync", "bytes": 0, "count": 0, "per_step": 0.0, "copy_kind": None,
            "callsite": None, "nvtx_path": "save", "idle_caused_ns": 20_000}  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from nsysflow.mfu.flops import count, training_flops
 from nsysflow.mfu.measured import Measured, of_job, of_lane
 from nsysflow.mfu.peaks import Device, find_peak, find_row, table
-from nsysflow.mfu.section import job_section, section
+from nsysflow.mfu.section import job_section, lane_section, section
 from nsysflow.mfu.waterfall import NAMES, waterfall
 from nsysflow.model import BUCKETS, CLASSES
 from tests.support import documents
@@ -473,7 +473,9 @@ def test_an_unprofiled_step_time_goes_first_and_the_difference_is_told() -> None
         ({"ranks": (7,)}, "world_size", "suspicious"),
         ({"world": 8}, "world_size", "suspicious"),
         ({"world": 1}, "world_size", "ok"),
-        ({"devices": (Device(H100, 132),) * 3}, "world_size", "suspicious"),
+        ({"captured": 3}, "world_size", "suspicious"),
+        ({"captured": 1}, "world_size", "ok"),
+        ({"captured": None}, "world_size", "unknown"),
     ],
 )
 def test_measurements_that_speak_against_the_inputs(
@@ -589,7 +591,7 @@ def test_tensor_time_is_that_of_four_classes() -> None:
     compute = {name: 10**place for place, name in enumerate(CLASSES)}
     document["causes"]["compute"] = compute
     expected = sum(compute[name] for name in ("gemm", "attention", "conv", "fused_comm_gemm"))
-    assert of_lane(document, None).tensor_ns == expected
+    assert of_lane(document, None, None).tensor_ns == expected
 
 
 def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
@@ -598,7 +600,7 @@ def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
         document["steps"]["period_ns"] = (100, 400, 300)[place]
         document["steps"]["confidence"] = 0.9 - place / 10
         document["lane"]["rank"] = place
-    one, job = of_lane(made[0], 8), of_job(made, 8)
+    one, job = of_lane(made[0], 8, 3), of_job(made, 8)
     assert job.period_ns == 300
     assert job.confidence == pytest.approx(0.7)
     assert job.tensor_ns == 3 * one.tensor_ns
@@ -613,9 +615,19 @@ def test_a_job_adds_its_lanes_and_takes_the_median_period() -> None:
 def test_a_repeating_unit_is_no_step(source: str, confidence: float, steps: bool) -> None:
     document = documents.full()
     document["steps"] |= {"source": source, "confidence": confidence}
-    found = of_lane(document, None)
+    found = of_lane(document, None, None)
     assert (found.period_ns is not None) is steps
     assert (found.no_steps is None) is steps
+
+
+def test_what_would_give_a_step_time_is_what_would_help() -> None:
+    document = documents.full()
+    document["steps"] |= {"source": "none"}
+    assert "--step-range" in lane_section(document, M20, {}, None, None)["reason"]
+    document["steps"]["chosen"] = True
+    reason = lane_section(document, M20, {}, None, None)["reason"]
+    assert "--step-range" not in reason
+    assert "choose --from and --to around several, or give step_time_ms" in reason
 
 
 def test_several_jobs_have_no_mfu_together() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from nsysflow.render import bars, render_rank, timeline_drawing
 from nsysflow.render.bars import Part
+from nsysflow.render.questions import but_not_asked, questions
 from nsysflow.render.role import brief, role
 from nsysflow.render.sections import window
 from nsysflow.render.tables import Column, build
@@ -91,6 +92,35 @@ def test_the_brief_holds_what_the_pages_need_and_no_more() -> None:
     assert "late" not in small["stragglers"]
     assert set(small["walk"]) == {"status", "step_ns"}
     assert render_rank(documents.full(), small) == render_rank(documents.full(), full)
+
+
+def test_nobody_is_said_to_have_looked_at_a_lone_rank_for_others() -> None:
+    document = documents.full()
+    for finding in document["findings"]:
+        finding["status"] = "ok"
+    document["categories"] |= {
+        name: {"ns": 0, "frac": 0.0, "finding": None} for name in ("stragglers", "pipeline_bubble")
+    }
+    alone = {"status": "not_applicable", "reason": "one lane"}
+    full = {"stragglers": alone, "walk": alone, "pipeline": alone}
+    for told in (full, brief(full)):
+        rows = {row.title: row for row in but_not_asked(questions(document, ()), told)}
+        for title in ("Stragglers", "Pipeline bubble"):
+            row = rows[title]
+            assert (row.chip, row.text, row.share_value) == ("not applicable", "one lane", "0.0")
+    # Time that somebody waited is not explained away, nor an answer that is missing.
+    document["categories"]["stragglers"]["frac"] = 0.1
+    rows = {row.title: row for row in but_not_asked(questions(document, ()), full)}
+    assert rows["Stragglers"].chip is None
+    assert but_not_asked(questions(document, ()), None) == questions(document, ())
+
+
+def test_a_rank_says_that_the_job_may_be_surer() -> None:
+    document = documents.full()
+    said = "are of this rank alone; the job’s page, which has the walk over all ranks"
+    assert said in Page(render_rank(document, job())).text
+    assert said not in Page(render_rank(document)).text
+    assert 'href="#g-conf"' in render_rank(document)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -60,6 +60,8 @@ def test_sizes_ranges_and_sets() -> None:
     assert units.size(53_687_091_200) == f"53.7{NN}GB"
     assert units.rate(96_100_000_000) == f"96.1{NN}GB/s"
     assert units.spread(884_100_000, 951_700_000) == f"884.1 – 951.7{NN}ms"
+    assert units.spread(30_971_000, 31_004_000) == f"31.0{NN}ms"
+    assert units.spread(9_994_000, 9_996_000) == f"10.0{NN}ms"
     assert units.numbers([3, 1, 2, 9, 7, 8, 20]) == "1–3, 7–9, 20"
     assert units.numbers(range(0, 430, 10)) == "0, 10 … 420"
     assert units.numbers([0, 2, 3, 9, 11, 20, 40]) == "0 – 40, 7 of them"

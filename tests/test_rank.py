@@ -538,9 +538,17 @@ def test_a_rank_regex_that_finds_no_number_is_told() -> None:
     found = table(*map(capture, files), rank_regex="w([^.]+)")
     assert [lane.rank for lane in found.lanes if lane.file == "w2.sqlite"] == [2]
     told = "w/w3b.sqlite: --rank-regex finds '3b', no number of up to 7 digits; so in 2 more files"
-    assert found.notes == (told,)
+    assert found.notes == (told, "other.sqlite: --rank-regex finds nothing in its name")
     assert table(capture("w12345678.sqlite"), rank_regex="w([^.]+)").notes == (
         "w12345678.sqlite: --rank-regex finds '12345678', no number of up to 7 digits",
+    )
+    # Also where the capture itself tells the rank, so that the table shows nothing odd.
+    told = table(capture("a.sqlite", env={"RANK": "3"}), rank_regex="w([0-9]+)")
+    assert (only(told).rank, only(told).rank_source) == (3, "env")
+    assert told.notes == ("a.sqlite: --rank-regex finds nothing in its name",)
+    both = capture("w1.sqlite", [(100, 0), (200, 0)])
+    assert table(both, rank_regex="w([0-9]+)").notes == (
+        "w1.sqlite: --rank-regex is not asked: the file holds several GPU processes",
     )
     # The folder's number counts where the name of the file has none.
     assert table(capture("rank7/rankx.sqlite"), rank_regex="rank([^./]+)(?:/|$)").notes == ()

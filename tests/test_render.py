@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from nsysflow import recording
 from nsysflow.model import CATEGORIES
 from nsysflow.render import render_index, render_rank, timeline, timeline_marks
 from nsysflow.render.capture import MESSAGES
@@ -172,6 +173,7 @@ def test_the_verdict_of_the_walk_is_a_sentence(cause: str, said: str) -> None:
         {"label": label, "bucket": "compute_only", "cause": None, "ns": 60},
         {"label": label, "bucket": "idle", "cause": cause, "ns": 40},
     ]
+    made["stragglers"]["items"] = []
     made["walk"] = {"status": "ok", "steps": [1, 2, 3], "step_ns": 100, "items": items}
     made["stragglers"]["items"] = []
     assert said in Page(render_index(made)).text
@@ -195,6 +197,47 @@ def test_the_verdict_of_the_walk_names_the_larger_of_a_loss_and_a_late_rank(
     late = made["stragglers"]["items"][0] | {"verdict": "straggler"}
     made["stragglers"]["items"] = [late | {"gain_bound_ns_per_step": gain}]
     assert said in Page(render_index(made)).text
+
+
+@pytest.mark.parametrize(
+    ("bubble", "late", "said"),
+    [
+        (0.151, 0, "pipeline stages wait for each other, at most 15.1\u202f% of the step."),
+        (0.151, 20, "makes the others wait, at most 20.0\u202f% of the step."),
+        (0.1, 11, "the largest loss is transfer, 12.0\u202f%."),
+    ],
+)
+def test_no_finding_is_larger_than_what_the_verdict_calls_the_largest(
+    bubble: float, late: int, said: str
+) -> None:
+    made = job(2)
+    label = made["ranks"][0]["label"]
+    items = [
+        {"label": label, "bucket": "compute_only", "cause": None, "ns": 88},
+        {"label": label, "bucket": "exposed_comm", "cause": "transfer_gated", "ns": 12},
+    ]
+    made["walk"] = {"status": "ok", "steps": [1, 2, 3], "step_ns": 100, "items": items}
+    row = {"label": label, "rank": 0, "verdict": "straggler", "gain_bound_ns_per_step": late}
+    made["stragglers"]["items"] = [made["stragglers"]["items"][0] | row]
+    card = made["findings"][0] | {"id": "pipeline_schedule", "bucket": None, "bound_frac": bubble}
+    made["findings"] = [card | {"status": "opportunity"}]
+    assert said in Page(render_index(made)).text
+
+
+def test_the_page_advises_the_line_of_doctor_and_what_the_capture_lacks() -> None:
+    document = documents.full()
+    document["capture"]["nsys_version"] = "2025.3.2.474-253236389321v0"
+    document["capture"]["tables"] |= {"SCHED_EVENTS": "present", "CUDA_CALLCHAINS": "present"}
+    usual = recording.line("2025.3.2")
+    assert usual.startswith("nsys profile --trace=cuda,nvtx,osrt --pytorch=")  # nccl is too new
+    assert usual.endswith(" python train.py")
+    assert usual in " ".join(" ".join(Page(render_rank(document)).words).split())
+    del document["capture"]["tables"]["SCHED_EVENTS"]
+    said = " ".join(" ".join(Page(render_rank(document)).words).split())
+    assert usual.replace("--cpuctxsw=none", "--cpuctxsw=process-tree") in said
+    assert "with what this capture lacks" in said
+    assert "--pytorch" not in recording.line("2023.4.1")
+    assert "--trace=cuda,nvtx,osrt,nccl " in recording.line(None)
 
 
 def test_steps_without_numbers_are_not_given_any() -> None:

@@ -248,8 +248,12 @@ def test_a_chosen_time_without_a_whole_step_is_not_called_the_capture(
     for document in made.lanes.values():
         assert document["steps"]["chosen"]
         assert document["buckets"]["window_ns"] == ms(50)
-    titles = {found["id"]: found["title"] for found in made.result["findings"]}
-    assert titles["steps"].startswith("No whole step lies in the chosen time")
+    findings = {found["id"]: found for found in made.result["findings"]}
+    assert findings["steps"]["title"].startswith("No whole step lies in the chosen time")
+    # Naming the steps would not help: they are found, but none lies in that time.
+    assert "--from and --to around several steps" in findings["steps"]["fix"]
+    assert "in the chosen time" in made.ended.out
+    assert "in the capture" not in made.ended.out
     for page in made.pages.values():
         words = " ".join(" ".join(Page(page).words).split())
         assert "hosen time" in words

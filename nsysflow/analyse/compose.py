@@ -18,7 +18,13 @@ CHANGED = (
 )  # fmt: skip
 
 
-def compose(document: Stored, share: LaneShare, settings: Settings, world: int | None) -> None:
+def compose(
+    document: Stored,
+    share: LaneShare,
+    settings: Settings,
+    world: int | None,
+    captured: int | None,
+) -> None:
     """Tell waiting from transfer in a lane's document, and judge it anew; changed in place.
 
     Raises:
@@ -34,5 +40,5 @@ def compose(document: Stored, share: LaneShare, settings: Settings, world: int |
         key = (item["op"], item["op_source"], item["communicator"])
         item.update(share.items.get(key, {}))
     causes.check(document)
-    judge(document, settings, world, alone=False)
+    judge(document, settings, world, captured, alone=False)
     document.replace(*CHANGED)

@@ -51,22 +51,29 @@ def rank_document(
         "timeline": timeline.section(work, facts, MOST_STEPS, settings.timeline_steps),
     }
     causes.check(document)
-    judge(
-        document, settings, (capture.get("rank_evidence") or {}).get("world_size"), alone=lane.alone
-    )
+    world = (capture.get("rank_evidence") or {}).get("world_size")
+    judge(document, settings, world, lane.captured, alone=lane.alone)
     return document
 
 
-def judge(document: dict[str, Any], settings: Settings, world: int | None, *, alone: bool) -> None:
+def judge(
+    document: dict[str, Any],
+    settings: Settings,
+    world: int | None,
+    captured: int | None,
+    *,
+    alone: bool,
+) -> None:
     """Fill in what follows from the measured sections: MFU, findings, the card of each category.
 
     Args:
         document: a rank document; changed in place.
         settings: the run's settings.
         world: the number of ranks that the capture tells of.
+        captured: how many lanes its job has in this run, None where that is not known.
         alone: the run has no other lane.
     """
-    document["mfu"] = lane_section(document, settings.model, settings.gpu, world)
+    document["mfu"] = lane_section(document, settings.model, settings.gpu, world, captured)
     compute = document["causes"]["compute"]
     tensor_ns = sum(compute.get(name, 0) for name in TENSOR_CLASSES)
     with_rate(document["efficiency"], document["mfu"], document["buckets"]["window_ns"], tensor_ns)

@@ -163,7 +163,7 @@ def _across(
                 "world_size"
             )
             at = place[lane.label]
-            compose(document, lane_share(found, at, moved), settings, world)
+            compose(document, lane_share(found, at, moved), settings, world, lane.captured)
             if split_timeline(document["timeline"], found, at):
                 document.replace("timeline")
         files.write(lane, document.text())
@@ -216,6 +216,7 @@ def _rank(document: Document) -> Document:
         "result": f"rank-{label}.json",
         "steps_kept": steps["kept"],
         "steps_source": steps["source"],
+        "chosen": steps.get("chosen", False),
         "period_ns": steps["period_ns"],
         "step_ns": _bins([i["end_ns"] - i["start_ns"] for i in steps["items"] if i["kept"]]),
         "buckets": document["buckets"],

@@ -140,7 +140,7 @@ def open_workspace(trace: Path, limits: Limits) -> Iterator[Workspace]:
         connection.execute("SET enable_progress_bar = false")
         # A lane asks the same few files hundreds of questions; their footers are read once.
         connection.execute("SET parquet_metadata_cache = true")
-        for macros in ("intervals", "groups", "counted", "calls", "call_times"):
+        for macros in ("intervals", "groups", "counted", "calls", "call_times", "copies"):
             text = data("sql", "macros", f"{macros}.sql").read_text(encoding="utf-8")
             connection.execute(text)
         for table, files in files_by_table(trace):

@@ -7,23 +7,11 @@ from collections.abc import Mapping, Sequence
 from nsysflow.analyses.base import Analysis, Known, Row, Section, listed, total_of, without
 from nsysflow.shares import frac
 
-COPY_KINDS = {
-    1: "h2d",
-    2: "d2h",
-    8: "d2d",
-    9: "h2h",
-    10: "p2p",
-}
-
 
 def judge(rows: Mapping[str, Sequence[Row]], known: Known) -> Section:
     """A wait costs the GPU idle time it causes, not the time the host spends in it."""
     items = [
-        without(row, "total")
-        | {
-            "per_step": frac(row["count"], known.kept),
-            "copy_kind": COPY_KINDS.get(row["copy_kind"]),
-        }
+        without(row, "total") | {"per_step": frac(row["count"], known.kept)}
         for row in rows["syncs"]
     ]
     return listed(items, total_of(rows["syncs"]))

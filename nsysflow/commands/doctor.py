@@ -22,19 +22,21 @@ def doctor(context: click.Context, /, run: Path | None, nsys: str | None) -> int
     from nsysflow.find import find_inputs
 
     console = options.console_of(context)
+    # First: of a folder that is not there nothing is to be told.
+    found = None if run is None else find_inputs([run])
     for fact in examine.machine_lines(run or Path.cwd(), nsys):
         console.out(fact)
     console.out(f"duckdb: {version('duckdb')}")
-    if run is None:
-        console.out(f"to record a run: {examine.CAPTURE_LINE}")
+    if found is None:
+        console.out(examine.capture_line(nsys, "to record a run"))
         return errors.EXIT_OK
     usable = 0
-    examined = list(examine.input_lines(find_inputs([run]), nsys))
+    examined = list(examine.input_lines(found, nsys))
     for line in examined:
         usable += line.usable
         (console.out if line.readable else console.fail)(line.text)
     if any(line.lacks for line in examined):
-        console.out(f"to record all of it: {examine.CAPTURE_LINE}")
+        console.out(examine.capture_line(nsys, "to record all of it"))
     if usable == len(examined):
         return errors.EXIT_OK
     return errors.EXIT_PARTIAL if usable else errors.EXIT_NOTHING

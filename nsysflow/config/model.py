@@ -33,6 +33,8 @@ _CADENCES = ("checkpoint_every", "eval_every")
 # Sizes of tensor, pipeline, data, context and expert parallelism.
 _LAYOUT = ("tp", "pp", "dp", "cp", "ep")
 _FFN_MATRICES = (2, 3)
+# Here 0 says something: a dense model, no time but the trace's. Elsewhere it is a slip.
+_ZEROS = ("moe_active_params", "step_time_ms")
 # Far beyond any model; what is larger is a slip of the pen and would end in infinities.
 _MOST = 1e30
 # No GPU comes near; FLOP/s where TFLOP/s were asked for would give an MFU of zero.
@@ -90,6 +92,10 @@ def _check_sizes(found: Mapping[str, Any], where: str) -> None:
     for key, value in found.items():
         if isinstance(value, int | float) and value > _MOST:
             raise UsageError(f"{where} {key} is {value:g}, which cannot be")
+        if value == 0 and key not in _ZEROS:
+            raise UsageError(
+                f"{where} {key} is 0, which cannot be", hint="leave it out if it is not known"
+            )
 
 
 def _ffn_matrices(value: object, where: str) -> int:

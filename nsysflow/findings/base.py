@@ -16,11 +16,17 @@ TRUSTED_STEPS = 0.5
 COPIES = {
     "h2d": "host to device",
     "d2h": "device to host",
+    "h2a": "host to an array on the device",
+    "a2h": "array on the device to host",
+    "a2a": "between arrays on the device",
+    "a2d": "array to other memory of the device",
+    "d2a": "device memory to an array",
     "d2d": "within the device",
     "p2p": "device to device",
     "h2h": "host to host",
     "uvm_h2d": "unified memory to the device",
     "uvm_d2h": "unified memory to the host",
+    "uvm_d2d": "unified memory between devices",
 }
 
 
@@ -29,8 +35,9 @@ class Answer:
     """What a question found. ``total_ns`` of the kept steps is what removing the cause would free.
 
     ``status`` None lets the bound decide between opportunity and ok. ``direct`` tells evidence
-    recorded for the very instants from a pattern. ``title`` and ``calm`` replace the question's
-    own sentences, and ``capture`` its advice: empty where nothing is left to be recorded.
+    recorded for the very instants from a pattern. ``title``, ``calm``, ``why``, ``fix``, ``verify``
+    and ``experiment`` replace the question's own sentences, and ``capture`` its advice: empty where
+    nothing is left to be recorded.
     """
 
     total_ns: int | None = None
@@ -41,7 +48,11 @@ class Answer:
     calm: str | None = None
     direct: bool = True
     fires: bool = True
+    why: str | None = None
+    fix: str | None = None
     trade_off: str | None = None
+    verify: str | None = None
+    experiment: str | None = None
     capture: str | None = None
 
 
@@ -160,11 +171,11 @@ def finding(question: Question, lane: Lane) -> dict[str, Any]:
         "n_steps": lane.kept,
         "window_ns": [kept[0]["start_ns"], kept[-1]["end_ns"]] if kept else None,
         "evidence": [_of_window(item, lane) for item in answer.evidence],
-        "why": question.why,
-        "fix": question.fix,
+        "why": answer.why or question.why,
+        "fix": answer.fix or question.fix,
         "trade_off": (answer.trade_off or question.trade_off) if advice else None,
-        "verify": question.verify,
-        "experiment": question.experiment if advice else None,
+        "verify": answer.verify or question.verify,
+        "experiment": (answer.experiment or question.experiment) if advice else None,
         "capture_next": (question.capture if answer.capture is None else answer.capture) or None,
     }
 

@@ -76,12 +76,18 @@ def _mfu(lane: Lane) -> Answer:
 def _steps(lane: Lane) -> Answer:
     if lane.document["steps"]["source"] == "none":
         note = lane.document["steps"].get("note")
-        title = "No whole step lies in the chosen time: figures cover just that time"
+        evidence = (note,) if note else ()
+        if not lane.chosen:
+            return Answer(status="info", evidence=evidence, direct=False)
         return Answer(
             status="info",
-            evidence=(note,) if note else (),
-            title=title if lane.chosen else None,
+            evidence=evidence,
+            title="No whole step lies in the chosen time: figures cover just that time",
+            why="A part of a step stands for no other part of it.",
+            fix="For figures per step choose --from and --to around several steps, or leave both "
+            "out.",
             direct=False,
+            capture="",
         )
     return Answer(status="ok")
 

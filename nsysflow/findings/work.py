@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from nsysflow.findings.base import Answer, Lane, Question, bytes_text, code, plain, unavailable
@@ -16,6 +18,10 @@ RECOMPUTED = 1.05
 MOST_EVIDENCE = 3
 WAITING = "Exposed communication is waiting for other ranks, not moving bytes"
 LATE = "Communication is exposed while the host is late too: no saving there"
+# Products of 64 bit numbers by their names; a float beside it may be what is converted to.
+DOUBLE = re.compile(
+    r"(?i)\b(?:cu)?double(?:[234]|complex)?\b|float64|f64|(?<![a-z])[dz](?:gem[mv]|syrk|trsm|884)"
+)
 SAME_STREAM = "Collectives share a stream with compute and hide behind nothing"
 LOADER = "--trace=cuda,nvtx,osrt and an NVTX range around next(loader)"
 
@@ -186,7 +192,7 @@ def _off_tensor_cores(lane: Lane) -> Answer:
         if row["class"] in TENSOR_CLASSES and row["tensor_core"] == "no"
     ]
     total = sum(row["work_ns"] for row in rows)
-    text = tuple(
+    text: tuple[Any, ...] = tuple(
         {
             "text": f"{code(row['short_name'])}: {lane.per_step(row['work_ns'])} per step",
             "table": "kernels",
@@ -194,7 +200,28 @@ def _off_tensor_cores(lane: Lane) -> Answer:
         for row in rows[:MOST_EVIDENCE]
     )
     much = total > MUCH_OFF_TENSOR_CORES * lane.window_ns
+    double = sum(row["work_ns"] for row in rows if DOUBLE.search(row["name"]))
+    if 2 * double > total:
+        return _in_double(Answer(total, text, fires=much, direct=False))
+    if double:
+        text += (f"{lane.per_step(double)} per step of it in double precision: no gain from TF32",)
     return Answer(total, text, fires=much, direct=False)
+
+
+def _in_double(found: Answer) -> Answer:
+    """Advise what helps products of 64 bit numbers, which no switch of float32's touches."""
+    return replace(
+        found,
+        title="Matrix products run in double precision, off the tensor cores",
+        why="Most GPUs multiply doubles at a small fraction of their float32 rate; those that have "
+        "tensor cores for doubles were not made to use them here.",
+        fix="Compute in float32 or less where the results allow: look for arrays that became "
+        "float64 by default. Where doubles are needed, batch matrix-vector products into matrix "
+        "products, and use a GPU with tensor cores for doubles. TF32 changes nothing here.",
+        trade_off="Lower precision changes numerics: compare results.",
+        verify="The names of the largest products no longer say double.",
+        experiment="Run once in float32 and compare time and results.",
+    )
 
 
 QUESTIONS = (

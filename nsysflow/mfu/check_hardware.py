@@ -111,14 +111,14 @@ def world_size(found: Estimate) -> Findings:
         yield UNKNOWN, "world_size is not given"
         return
     highest = max(measured.ranks, default=-1)
-    lanes = len(measured.devices)
+    captured = measured.captured
     if measured.world is not None and measured.world > world:
         yield SUSPICIOUS, f"world_size is {world}, but the captures tell of {measured.world} ranks"
     elif highest >= world:
         yield SUSPICIOUS, f"world_size is {world}, but there is a rank {highest}"
-    elif lanes > world:
-        yield SUSPICIOUS, f"world_size is {world}, but {lanes} GPUs were captured"
-    elif world in (measured.world, lanes):
+    elif captured is not None and captured > world:
+        yield SUSPICIOUS, f"world_size is {world}, but {captured} GPUs were captured"
+    elif world in (measured.world, captured):
         yield OK, f"world_size is {world}, as the captures tell"
     else:
         # Fewer may be the nodes or tasks that a launcher counts.

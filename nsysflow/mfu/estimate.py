@@ -107,7 +107,7 @@ def _rate(amount: float | None, seconds: float | None, world: int | None) -> flo
 def _lacks(found: Estimate) -> str:
     """Say what keeps MFU from being told; the first of several."""
     size = "[model] says how many tokens there are but not the size of the model: add params"
-    time = f"{found.measured.no_steps}: name step ranges (--step-range), or give step_time_ms"
+    time = f"{found.measured.no_steps}, or give step_time_ms"
     peak = f"{found.peak.source}: give [gpu] peak_tflops, dense and for the dtype of the model"
     reasons = (
         (not found.sized, size),

@@ -52,7 +52,7 @@ class Flops:
 
 
 def given(model: Model, key: str) -> Any:  # noqa: ANN401 - numbers of two types, texts, a table
-    """Return a value, None where it is absent or 0, which means the same in ``[model]``."""
+    """Return a value, None where it is absent or 0, which no size of a model is."""
     return model.get(key) or None
 
 

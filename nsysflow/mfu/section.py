@@ -42,14 +42,18 @@ _EMPTY: Section = {
 
 
 def lane_section(
-    document: Document, model: Model | None, gpu: Mapping[str, Any], world: int | None
+    document: Document,
+    model: Model | None,
+    gpu: Mapping[str, Any],
+    world: int | None,
+    captured: int | None,
 ) -> Section:
     """Return the section of a rank document whose measured sections stand.
 
     ``model`` and ``gpu`` are the tables of the settings, ``world`` the number of ranks that the
-    capture tells of.
+    capture tells of, ``captured`` how many lanes of its job there are, if that is known.
     """
-    return section(model, gpu, measured.of_lane(document, world))
+    return section(model, gpu, measured.of_lane(document, world, captured))
 
 
 def job_section(

@@ -84,29 +84,42 @@ def gather(
         if str(capture["trace"]) in evidence.alone
     )
     _weigh_nccl(evidence, seats)
-    evidence.notes += _passed_over(
-        [capture for _, capture in captures if str(capture["trace"]) in evidence.alone], evidence
-    )
+    evidence.notes += _passed_over([capture for _, capture in captures], evidence)
     return evidence
 
 
 def _passed_over(captures: Sequence[Mapping[str, Any]], evidence: Evidence) -> list[str]:
-    """Return a line on the files in whose name the user's pattern finds something but no rank."""
+    """Return lines on the files in whose name the user's pattern finds no rank."""
     pattern = evidence.regex
     if pattern is None:
         return []
-    found = [
-        (str(capture["file"]), other)
-        for capture in captures
-        if evidence.file_name(capture) is None
-        for name in _file_names(capture)
-        if (other := regex_other(name, pattern)) is not None
-    ]
-    if not found:
-        return []
-    (file, other), more = found[0], len(dict(found)) - 1
-    also = f"; so in {more} more file{'s' * (more > 1)}" if more else ""
-    return [f"{file}: --rank-regex finds {other!r}, no number of up to 7 digits{also}"]
+    odd: dict[str, str] = {}
+    bare: list[str] = []
+    shared: list[str] = []
+    for capture in captures:
+        if str(capture["trace"]) not in evidence.alone:
+            shared.append(str(capture["file"]))
+            continue
+        if evidence.file_name(capture) is not None:
+            continue
+        others = (regex_other(name, pattern) for name in _file_names(capture))
+        other = next((found for found in others if found is not None), None)
+        if other is None:
+            bare.append(str(capture["file"]))
+        else:
+            odd.setdefault(str(capture["file"]), other)
+    said = next(iter(odd.values()), "")
+    # Where the capture itself tells the rank, nobody would see that the pattern did not.
+    told = (
+        (list(odd), f"--rank-regex finds {said!r}, no number of up to 7 digits"),
+        (bare, "--rank-regex finds nothing in its name"),
+        (shared, "--rank-regex is not asked: the file holds several GPU processes"),
+    )
+    return [f"{files[0]}: {text}{_also(len(files) - 1)}" for files, text in told if files]
+
+
+def _also(more: int) -> str:
+    return f"; so in {more} more file{'s' * (more > 1)}" if more else ""
 
 
 def _file_names(capture: Mapping[str, Any]) -> tuple[str, str]:

@@ -13,7 +13,8 @@ class Lane:
     ``trace`` is its folder under store/, ``lane`` its number there; ``host`` is already the label
     to show. ``gpu_source``: cuda_device | only_gpu | cu_device, None where the GPU cannot be told.
     ``others`` are what weaker evidence says instead, as (source, rank); ``alone``: the run has no
-    other lane, so that what is true of it is true of the job. ``ops`` counts its device work.
+    other lane, so that what is true of it is true of the job. ``captured``: how many
+    lanes the run has, None where they are several jobs. ``ops`` counts its device work.
     """
 
     trace: str
@@ -30,6 +31,7 @@ class Lane:
     shared_gpu: bool
     others: tuple[tuple[str, int], ...] = ()
     alone: bool = False
+    captured: int | None = None
     ops: int = 0
 
 

@@ -161,6 +161,7 @@ def _table(
     twice = jobs.conflicts(lanes, {seat.key: seat.process for seat in seats})
     worlds = _worlds(seats, found)
     several = jobs.several_jobs(lanes, twice, worlds, {seat.file: seat.cluster for seat in seats})
+    lanes = [replace(lane, captured=None if several else len(lanes)) for lane in lanes]
     ranks = {lane.rank for lane in lanes if lane.rank is not None}
     unknown = {(lane.trace, lane.pid) for lane in lanes if lane.rank is None}
     expected = None if several else jobs.expected_ranks(set(worlds.values()), ranks, len(unknown))

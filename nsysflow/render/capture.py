@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from nsysflow import recording
 from nsysflow.model import OWN
 from nsysflow.render import facts, units
 from nsysflow.render.sections import PARTS, Document, State, Window, failed, section, state
@@ -48,6 +49,12 @@ SOURCES = (
     ("Profiler overhead", ("PROFILER_OVERHEAD",), "perturbation", "always on"),
     ("Messages of nsys", ("DIAGNOSTIC_EVENT",), "lost events", "always on"),
 )
+
+# What the usual line leaves out, by the flag of the source; call stacks come with samples only.
+_MORE = {
+    "--cudabacktrace": {"--cudabacktrace": "sync", "--sample": "process-tree"},
+    "--cpuctxsw=process-tree": {"--cpuctxsw": "process-tree"},
+}
 
 
 @dataclass(frozen=True)
@@ -114,6 +121,7 @@ def context(document: Document, over: Window) -> dict[str, Any]:
     """Return the variables of the capture section."""
     taken = document["capture"]
     dropped = {name: n for name, n in (taken.get("dropped") or {}).items() if n}
+    more = _more(taken.get("tables") or {})
     return {
         "capture_line": _line(taken),
         "recorded": _recorded(taken.get("tables") or {}),
@@ -140,7 +148,8 @@ def context(document: Document, over: Window) -> dict[str, Any]:
             GPU_SOURCE.get(str(document["lane"]["gpu_source"]), document["lane"]["gpu_source"])
             or "not found"
         ),
-        "flags": _flags(taken.get("tables") or {}),
+        "flags": recording.line(taken.get("nsys_version"), more),
+        "flags_more": bool(more),
     }
 
 
@@ -218,20 +227,13 @@ def _recorded(tables: Mapping[str, str]) -> list[dict[str, str]]:
     return rows
 
 
-def _flags(tables: Mapping[str, str]) -> str:
-    lacking = {
-        row[3] for row in SOURCES if _find(tables, row[1]) == "absent" and row[3].startswith("--")
-    }
-    traces = sorted(flag.partition("=")[2] for flag in lacking if flag.startswith("--trace="))
-    others = {
-        "--cudabacktrace": "--cudabacktrace=sync",
-        "--cpuctxsw=process-tree": "--cpuctxsw=process-tree",
-        "--gpu-metrics-devices=all": "",
-        "--cuda-graph-trace": "--cuda-graph-trace=node",
-    }
-    extra = sorted(others[flag] for flag in lacking if others.get(flag))
-    base = sorted({"cuda", "nvtx", "osrt", *traces})
-    return " ".join(["nsys profile", f"--trace={','.join(base)},nccl", *extra, "-o r_%q{RANK}"])
+def _more(tables: Mapping[str, str]) -> dict[str, str]:
+    """Return the options beside the usual line that record what this capture lacks."""
+    lacking = {flag for _, names, _, flag in SOURCES if _find(tables, names) == "absent"}
+    more: dict[str, str] = {}
+    for flag, options in _MORE.items():
+        more |= options if flag in lacking else {}
+    return more
 
 
 def _silent(document: Document) -> list[tuple[str, State]]:

@@ -64,7 +64,9 @@ def context(result: Document, documents: Sequence[Document], limits: Limits) -> 
         "cards": cards,
         "asked": bool(result["findings"] or result.get("categories")),
         "questions": questions.with_unsplit(
-            questions.questions(result, cards), [rank["causes"] for rank in ranks], whole
+            questions.but_not_asked(questions.questions(result, cards), result),
+            [rank["causes"] for rank in ranks],
+            whole,
         ),
         "asked_note": _asked_note(result, unit),
         "rank_legend": [(word.css, word.label.lower()) for word in BUCKET.values()],
@@ -141,7 +143,7 @@ def _verdict(result: Document, seen: Sequence[Mapping[str, Any]], unit: str) -> 
         return unsaid
     walk = section(result, "walk")
     if not state(walk) and walk["items"]:
-        said = _walk_verdict(walk, _straggler(result))
+        said = _walk_verdict(walk, _elsewhere(result))
         return said if unit == "step" else f"{said} {verdict.UNSTEPPED[unit]}"
     said = verdict.losses(_sum_buckets(seen), sections.EACH[unit])
     if len(seen) == 1:
@@ -183,8 +185,18 @@ def _numbered(documents: Sequence[Document]) -> bool:
     return not items or any(item.get("number") is not None for item in items)
 
 
-def _straggler(result: Document) -> tuple[int, str] | None:
-    """Return what the worst late rank costs at most, and the words for it, if it is worth them."""
+def _elsewhere(result: Document) -> tuple[float, str] | None:
+    """Return the largest loss that the walk holds under other names: a late rank's, the bubble's.
+
+    The walk goes to whom the others wait for, so waiting is none of its causes.
+    """
+    found = [loss for loss in (_straggler(result), _bubble(result)) if loss]
+    largest = max(found, default=None)
+    return largest if largest and largest[0] >= verdict.WORTH_NAMING else None
+
+
+def _straggler(result: Document) -> tuple[float, str] | None:
+    """Say what one late rank costs."""
     found = section(result, "stragglers")
     rows = () if state(found) else found["items"]
     late = [row for row in rows if row["verdict"] == "straggler" and row["gain_bound_ns_per_step"]]
@@ -192,15 +204,21 @@ def _straggler(result: Document) -> tuple[int, str] | None:
         return None
     worst = max(late, key=lambda row: row["gain_bound_ns_per_step"])
     gain = units.ratio(worst["gain_bound_ns_per_step"], section(result, "walk")["step_ns"])
-    if gain < verdict.WORTH_NAMING:
-        return None
     who = worst["label"] if worst["rank"] is None else f"rank\u00a0{worst['rank']}"
-    said = f"{who} makes the others wait, at most {units.share(gain)} of the step."
-    return worst["gain_bound_ns_per_step"], said
+    return gain, f"{who} makes the others wait, at most {units.share(gain)} of the step."
 
 
-def _walk_verdict(walk: Mapping[str, Any], straggler: tuple[int, str] | None) -> str:
-    """Name the largest loss: a late rank costs time that it computes as well."""
+def _bubble(result: Document) -> tuple[float, str] | None:
+    """Say what the schedule of the pipeline costs."""
+    cards = (f for f in result["findings"] if f["id"] == "pipeline_schedule")
+    card = next((f for f in cards if f["status"] == "opportunity"), None)
+    if card is None or card["bound_frac"] is None:
+        return None
+    share = units.share(card["bound_frac"])
+    return card["bound_frac"], f"pipeline stages wait for each other, at most {share} of the step."
+
+
+def _walk_verdict(walk: Mapping[str, Any], elsewhere: tuple[float, str] | None) -> str:
     sums: dict[tuple[str, str], int] = {}
     for item in walk["items"]:
         key = (item["bucket"], item["cause"] or item["bucket"])
@@ -218,11 +236,13 @@ def _walk_verdict(walk: Mapping[str, Any], straggler: tuple[int, str] | None) ->
         reverse=True,
     )
     said = f"The job computes for {units.share(units.ratio(computes, total))} of its critical path"
-    if straggler and (not losses or straggler[0] > losses[0][0]):
-        return f"{said}; {straggler[1]}"
-    if not losses or units.ratio(losses[0][0], total) < verdict.WORTH_NAMING:
+    largest = units.ratio(losses[0][0], total) if losses else 0.0
+    # The finding on top must not be larger than what is called the largest here.
+    if elsewhere and elsewhere[0] > largest:
+        return f"{said}; {elsewhere[1]}"
+    if largest < verdict.WORTH_NAMING:
         return f"{said}; no single loss exceeds 5{units.NARROW}%."
-    share = units.share(units.ratio(losses[0][0], total))
+    share = units.share(largest)
     name = losses[0][1]
     return f"{said}; the largest loss is {_NO_CAUSE.get(name) or cause(name).short}, {share}."
 

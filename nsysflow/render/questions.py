@@ -8,8 +8,11 @@ from typing import Any
 
 from nsysflow.model import CATEGORIES
 from nsysflow.render import findings, units
-from nsysflow.render.sections import Document
+from nsysflow.render.sections import Document, section, state
 from nsysflow.render.words import IDLE_CAUSE, STATUS
+
+# The section of the job that says whether a question between ranks arises at all.
+_OF_RANKS = {"stragglers": "stragglers", "pipeline_bubble": "pipeline"}
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,24 @@ def with_unsplit(
     return [
         replace(row, text=f"{row.text.rstrip('.')}. {unsplit}".lstrip(". "))
         if row.title == title
+        else row
+        for row in rows
+    ]
+
+
+def but_not_asked(rows: Sequence[Question], job: Document | None) -> list[Question]:
+    """Say of the categories that only several ranks can have where the job says they cannot arise.
+
+    That nothing was found would say that somebody looked.
+    """
+    why = {
+        findings.word(category).label: state(section(job, name))
+        for category, name in _OF_RANKS.items()
+        if job and name in job and section(job, name).get("status") == "not_applicable"
+    }
+    return [
+        replace(row, chip=told.chip, text=told.reason)
+        if (told := why.get(row.title)) and not row.chip and not float(row.share_value or 0)
         else row
         for row in rows
     ]

@@ -82,7 +82,9 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
         "bar_spoken": bars.spoken(bucket_parts, total),
         "cards": cards,
         "losses": rank_step.losses(document, over),
-        "questions": _questions(document, cards, mine),
+        "questions": _questions(document, cards, mine, job),
+        # The job's page is surer of the same finding: there the ranks agree.
+        "walked": bool(job and not state(section(job, "walk"))),
         "analyses": ANALYSES,
         "timeline": picture,
         "timeline_state": state(section(document, "timeline"))
@@ -94,11 +96,14 @@ def context(document: Document, limits: Limits, job: Document | None = None) -> 
 
 
 def _questions(
-    document: Document, cards: list[findings.Card], mine: role.Role | None
+    document: Document,
+    cards: list[findings.Card],
+    mine: role.Role | None,
+    job: Document | None,
 ) -> list[questions.Question]:
     """Return the questions of the lane; that it keeps others waiting only the job can tell."""
     rows = questions.with_unsplit(
-        questions.questions(document, cards),
+        questions.but_not_asked(questions.questions(document, cards), job),
         [document["causes"]],
         document["buckets"]["window_ns"],
     )

@@ -27,12 +27,18 @@ class Role:
 
 
 def brief(result: Document) -> dict[str, Any]:
-    """Keep of a result document what ``role`` reads; each of a thousand pages gets it."""
+    """Keep of a result document what a rank's page reads; each of a thousand pages gets it."""
     found, walk = section(result, "stragglers"), section(result, "walk")
-    return {
+    told = ("status", "reason")
+    kept = {
         "stragglers": {key: value for key, value in found.items() if key != "late"},
-        "walk": {key: walk[key] for key in ("status", "reason", "step_ns") if key in walk},
+        "walk": {key: walk[key] for key in (*told, "step_ns") if key in walk},
     }
+    # An older result has no section on the pipeline; that says nothing of one.
+    if "pipeline" in result:
+        stages = section(result, "pipeline")
+        kept["pipeline"] = {key: stages[key] for key in told if key in stages}
+    return kept
 
 
 def role(document: Document, job: Document | None, over: Window) -> Role | None:

@@ -68,9 +68,11 @@ def duration(value_ns: int) -> str:
 def spread(low_ns: int, high_ns: int) -> str:
     """Write a range with its unit once: ``884.1 – 951.7 ms``."""
     unit = _duration_unit(high_ns or low_ns)
-    if high_ns == low_ns:
-        return duration(low_ns)
-    return f"{unit.text(low_ns)} – {unit.text(high_ns)}{NARROW}{unit.name}"
+    low, high = unit.text(low_ns), unit.text(high_ns)
+    # Ends that differ by less than the last digit would read as a mistake.
+    if low == high:
+        return duration(high_ns)
+    return f"{low} – {high}{NARROW}{unit.name}"
 
 
 def column_unit(values_ns: Sequence[int]) -> Unit | None:

@@ -150,12 +150,18 @@ CONFIDENCE = {"high": "●●●", "medium": "●●○", "low": "●○○"}
 MEMORY_KIND = {
     "h2d": "Host to device",
     "d2h": "Device to host",
+    "h2a": "Host to array",
+    "a2h": "Array to host",
+    "a2a": "Array to array",
+    "a2d": "Array to device",
+    "d2a": "Device to array",
     "d2d": "Within the device",
     "p2p": "Device to device",
     "h2h": "Host to host",
     "memset": "Memset",
     "uvm_h2d": "Unified memory, to device",
     "uvm_d2h": "Unified memory, to host",
+    "uvm_d2d": "Unified memory, between devices",
     "unknown": "Unknown",
 }
 STEP_SOURCE = {

@@ -44,13 +44,7 @@ SELECT
     CASE
         WHEN kind = 'memset' THEN 'memset'
         WHEN comm THEN 'p2p'
-        ELSE coalesce(
-            [
-                'unknown', 'h2d', 'd2h', 'h2a', 'a2h', 'a2a', 'a2d', 'd2a', 'd2d', 'h2h', 'p2p',
-                'uvm_h2d', 'uvm_d2h', 'uvm_d2d'
-            ][copy_kind + 1],
-            'unknown'
-        )
+        ELSE coalesce(copy_word(copy_kind), 'unknown')
     END AS kind,
     -- The host's side tells; that it was not recorded does not make it pinned. 7 is CUPTI's "unknown".
     CASE

@@ -16,7 +16,7 @@
 --   host_ns         BIGINT   their summed length: waiting while the GPU works costs nothing
 --   idle_caused_ns  BIGINT   GPU idle time that they caused
 --   bytes           BIGINT   size of those calls' copies, summed; NULL without one
---   copy_kind       INTEGER  direction of the copies
+--   copy_kind       VARCHAR  direction of the copies, as the kind of memory; NULL without one
 --   total           BIGINT   how many rows there are
 WITH
 _owned AS (
@@ -48,7 +48,7 @@ SELECT
     coalesce(sum(o.end_ns - o.start_ns) FILTER (WHERE o.owned), 0)::BIGINT AS host_ns,
     coalesce(sum(c.ns), 0)::BIGINT AS idle_caused_ns,
     sum(o.bytes) FILTER (WHERE o.owned)::BIGINT AS bytes,
-    max(o.copy_kind) AS copy_kind,
+    copy_word(max(o.copy_kind)) AS copy_kind,
     count(*) OVER () AS total
 FROM _owned AS o
 INNER JOIN string AS s ON o.name_id = s.id

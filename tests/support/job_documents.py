@@ -64,6 +64,7 @@ def _summary(document: Document) -> Document:
         "result": f"rank-{lane['label']}.json",
         "steps_kept": steps["kept"],
         "steps_source": steps["source"],
+        "chosen": steps.get("chosen", False),
         "period_ns": steps["period_ns"],
         "step_ns": [item["end_ns"] - item["start_ns"] for item in steps["items"] if item["kept"]][
             :512
