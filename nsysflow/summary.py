@@ -95,7 +95,8 @@ def _ms(ns: int) -> str:
 
 def _per(result: Document) -> str:
     """Say what a bound is of: a step, or all that was looked at where no lane has steps."""
-    if any(row["steps_source"] != "none" for row in result["ranks"]):
+    # A result of an earlier version does not say, and spoke of steps.
+    if any(row.get("steps_source") != "none" for row in result["ranks"]):
         return "per step"
     chosen = any(row.get("chosen") for row in result["ranks"])
     return "in the chosen time" if chosen else "in the capture"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from nsysflow.job.cards import _over_hosts
 from nsysflow.render import render_index
 from tests.support.export import Export, us
 from tests.support.job_run import Job, Planted, job_of
@@ -87,6 +88,27 @@ def test_links_are_not_called_good_where_no_size_was_recorded(job: Job, tmp_path
 
     assert answer(job) == "unavailable"
     assert answer(made(tmp_path, payload=True)) == "ok"
+
+
+@pytest.mark.parametrize(
+    ("kind", "hosts", "status"),
+    [
+        ("tp", ("a", "b"), "info"),
+        ("dp", ("a", "b"), "ok"),
+        ("tp", ("a", "a"), "ok"),
+        ("unknown", ("a", "a"), "ok"),
+        ("unknown", ("a", "b"), "unavailable"),
+        ("tp", ("a", None), "unavailable"),
+        ("dp", (None, None), "ok"),
+    ],
+)
+def test_tensor_parallelism_between_hosts_is_ruled_out_only_where_that_is_known(
+    kind: str, hosts: tuple[str | None, str | None], status: str
+) -> None:
+    lanes = [{"lane": {"host": host, "file": f"rank{k}"}} for k, host in enumerate(hosts)]
+    group = {"communicator": None, "kind": kind, "members": ["0000", "0001"],
+             "hosts": sorted({host for host in hosts if host})}  # fmt: skip
+    assert _over_hosts(lanes, [group])["status"] == status
 
 
 def test_the_walk_stays_on_the_late_rank(job: Job) -> None:

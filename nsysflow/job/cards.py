@@ -32,7 +32,7 @@ def cards(lanes: Sequence[Document], sections: Mapping[str, Document]) -> list[D
     """Return the findings that no single lane can have."""
     found = [_stragglers(lanes, sections), _pipeline(lanes, sections["pipeline"])]
     if sections["collectives"]["status"] == "ok":
-        found.append(_over_hosts(sections["collectives"]["groups"]))
+        found.append(_over_hosts(lanes, sections["collectives"]["groups"]))
         found.append(_slow_links(sections["collectives"]["groups"]))
     return found
 
@@ -152,25 +152,43 @@ def _pipeline(lanes: Sequence[Document], section: Document) -> Document:
     )
 
 
-def _over_hosts(groups: Sequence[Document]) -> Document:
+def _over_hosts(lanes: Sequence[Document], groups: Sequence[Document]) -> Document:
+    base = {
+        "id": "tp_over_hosts",
+        "category": "exposed_communication",
+        "why": "Its collectives stand between layers, where nothing hides them, on the slowest "
+        "links.",
+        "fix": "Keep a tensor-parallel group within a host; spend the other hosts on data or "
+        "pipeline parallelism.",
+        "verify": "Each tensor-parallel communicator names one host.",
+    }
     wide = [group for group in groups if group["kind"] == "tp" and len(group["hosts"]) > 1]
+    untold = None if wide else _untold_hosts(lanes, groups)
+    if untold:
+        return _card(**base, title=untold, status="unavailable")
     texts = [
         f"{group['communicator'] or 'no id'}: {len(group['members'])} ranks on "
         f"{', '.join(group['hosts'])}"
         for group in wide[:MOST_EVIDENCE]
     ]
     return _card(
-        id="tp_over_hosts",
-        category="exposed_communication",
+        **base,
         title="Tensor parallelism spans hosts" if wide else "No tensor parallelism between hosts",
         status="info" if wide else "ok",
         evidence=texts,
-        why="Its collectives stand between layers, where nothing hides them, on the slowest links.",
-        fix="Keep a tensor-parallel group within a host; spend the other hosts on data or pipeline "
-        "parallelism.",
-        verify="Each tensor-parallel communicator names one host.",
-        ranks=[],
     )
+
+
+def _untold_hosts(lanes: Sequence[Document], groups: Sequence[Document]) -> str | None:
+    """Say why tensor parallelism between hosts cannot be ruled out, None if it can."""
+    hosts = {lane["lane"]["host"] for lane in lanes}
+    files = {lane["lane"]["file"] for lane in lanes}
+    maybe = [group for group in groups if group["kind"] in ("tp", "unknown")]
+    if None in hosts and len(files) > 1 and maybe:
+        return "which hosts the ranks run on was not recorded"
+    if any(group["kind"] == "unknown" and len(group["hosts"]) > 1 for group in groups):
+        return "what the communicators between hosts are for is not known: say so in [job]"
+    return None
 
 
 def _slow_links(groups: Sequence[Document]) -> Document:
